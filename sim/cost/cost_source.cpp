@@ -1,0 +1,51 @@
+// Chooses the source of prices.
+#include "sim/cost/cost_source.hpp"
+
+#include "core/error.hpp"
+#include "sim/cost/constant.hpp"
+#include "sim/cost/profile.hpp"
+#include "sim/cost/roofline.hpp"
+
+namespace octavo::sim {
+namespace {
+
+/// A profile prices only what it was measured for.
+void check_profile(const profile& measured, const cost_options& options) {
+  const auto refuse = [&](const std::string& what, auto found, auto wanted) {
+    throw input_error(options.profile_path + ": measured with " + what + " " +
+                      std::to_string(found) + ", but the run has " + std::to_string(wanted));
+  };
+  if (measured.layers != options.config.layers) {
+    refuse("layers", measured.layers, options.config.layers);
+  }
+  if (measured.hidden_size != options.config.hidden_size) {
+    refuse("hidden size", measured.hidden_size, options.config.hidden_size);
+  }
+  if (measured.tp != options.tp) refuse("tensor parallel size", measured.tp, options.tp);
+}
+
+}  // namespace
+
+std::unique_ptr<cost_model> make_cost_model(const cost_options& options) {
+  model::check_tensor_parallel(options.config, options.tp);
+  if (options.step_time_us > 0) return std::make_unique<constant_cost>(options.step_time_us);
+  if (!options.profile_path.empty()) {
+    profile measured = read_profile(options.profile_path);
+    check_profile(measured, options);
+    if (options.host_step_us > 0 || options.host_sequence_us > 0) {
+      measured.host_step_us = options.host_step_us;
+      measured.host_sequence_us = options.host_sequence_us;
+    }
+    return std::make_unique<profile_cost>(std::move(measured));
+  }
+  return std::make_unique<roofline_cost>(
+      roofline_setup{.config = options.config,
+                     .gpu = options.gpu,
+                     .tp = options.tp,
+                     .weights = options.weights,
+                     .kv = options.kv,
+                     .host_step_us = options.host_step_us,
+                     .host_sequence_us = options.host_sequence_us});
+}
+
+}  // namespace octavo::sim
