@@ -27,11 +27,11 @@ using block_key = hash128;
 /// What separates two requests whose tokens are equal.
 struct key_scope {
   /// Digest of the adapter's weights, not its name; empty: the base model.
-  std::string_view adapter_digest;
+  std::string_view adapter_digest = {};
   /// Client-chosen isolation; empty: shared with all who give none.
-  std::string_view cache_salt;
+  std::string_view cache_salt = {};
   /// Digest of inputs that token ids do not show (images, masks).
-  std::string_view extra_digest;
+  std::string_view extra_digest = {};
 };
 
 /// Makes chained block keys under one secret.

@@ -22,8 +22,10 @@ block_count block_ledger::growth(const block_account& account, token_count token
   const std::int32_t end = blocks_for(tokens, block_size_).raw();
   std::int32_t need = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    need += std::max(0, end - account.end[g]);
-    need -= std::max(0, window_start(groups_[g], first_position, block_size_) - account.start[g]);
+    const std::int32_t start = window_start(groups_[g], first_position, block_size_);
+    const std::int32_t more = std::max(0, end - account.end[g]) -
+                              std::max(0, start - account.start[g]);
+    need += more * groups_[g].pool_blocks;
   }
   return block_count{need};
 }

@@ -36,9 +36,10 @@ void block_manager::confirm(match_batch& batch) const {
 void block_manager::commit(step& plan) {
   for (const auto& command : plan.releases) release_slot(command.slot);
   // Touch every hit before taking any block, lest taking evict a hit.
-  for (const auto& command : plan.admissions) admit_slot(command, plan);
+  for (const block_id hit : plan.hits) touch(hit);
   for (const auto& command : plan.forks) fork_slot(command, plan);
   for (const auto& command : plan.preemptions) release_slot(command.slot);
+  for (const auto& command : plan.admissions) admit_slot(command, plan);
   for (const auto& work : plan.work) grow_slot(work, plan);
   for (const auto& command : plan.namings) name_blocks(command, plan);
   if (free() != plan.expected_free) {
@@ -76,11 +77,8 @@ void block_manager::fork_slot(const fork_command& command, step& plan) {
 
 void block_manager::admit_slot(const admission_command& command, const step& plan) {
   slot_state& state = open_slot(command.slot);
-  for (std::uint32_t i = 0; i < command.hits_count; ++i) {
-    const block_id block = plan.hits[command.hits_begin + i];
-    touch(block);
-    state.tables[0].push_back(block);
-  }
+  const auto first = plan.hits.begin() + command.hits_begin;
+  state.tables[0].assign(first, first + command.hits_count);
   const std::int64_t hit = std::int64_t{command.hits_count} * block_size_.raw();
   if (command.resumed) {
     statistics_.resumed_query_tokens += command.query_tokens.raw();
@@ -98,17 +96,19 @@ void block_manager::grow_slot(const sequence_work& work, step& plan) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     auto& table = state.tables[g];
     const std::int32_t start = window_start(groups_[g], work.window_position, block_size_);
-    const std::int32_t gone = std::min<std::int32_t>(start - state.start[g],
+    const std::int32_t blocks = groups_[g].pool_blocks;
+    const std::int32_t gone = std::min<std::int32_t>((start - state.start[g]) * blocks,
                                                      static_cast<std::int32_t>(table.size()));
     if (gone > 0) {
       for (std::int32_t i = 0; i < gone; ++i) drop(table[static_cast<std::size_t>(i)]);
       table.erase(table.begin(), table.begin() + gone);
-      state.start[g] += gone;
+      state.start[g] += gone / blocks;
     }
   }
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     auto& table = state.tables[g];
-    while (table.size() + static_cast<std::size_t>(state.start[g]) < end) {
+    const auto blocks = static_cast<std::size_t>(groups_[g].pool_blocks);
+    while (table.size() + static_cast<std::size_t>(state.start[g]) * blocks < end * blocks) {
       table.push_back(take(plan));
       plan.new_blocks.push_back(table.back());
     }

@@ -39,7 +39,7 @@ class block_manager {
   /// prefix index believes. Changes nothing but the batch.
   void confirm(match_batch& batch) const;
 
-  /// Carries out a plan: releases, admissions, forks, preemptions, growth, names.
+  /// Carries out a plan: releases, forks, preemptions, admissions, growth, names.
   void commit(step& plan);
 
   [[nodiscard]] block_count free() const;

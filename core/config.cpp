@@ -105,6 +105,7 @@ void validate(const engine_config& c) {
   bool windowed = false;
   for (const kv_group& group : c.kv_groups) {
     require_range("kv-groups.window", group.window.raw(), 0, count_max);
+    require_range("kv-groups.pool-blocks", group.pool_blocks, 1, 1024);
     windowed = windowed || group.window.raw() > 0;
   }
   require(!windowed || !c.enable_prefix_caching,
@@ -124,9 +125,11 @@ std::string to_json(const engine_config& c) {
   text("kv_layout", to_string(c.layout));
   number("block_size", c.block_size.raw());
   number("num_blocks", c.num_blocks.raw());
-  out += ",\"kv_group_windows\":[";
+  out += ",\"kv_groups\":[";
   for (std::size_t i = 0; i < c.kv_groups.size(); ++i) {
-    out += (i > 0 ? "," : "") + std::to_string(c.kv_groups[i].window.raw());
+    out += (i > 0 ? ",{" : "{") + std::string{"\"window\":"} +
+           std::to_string(c.kv_groups[i].window.raw()) +
+           ",\"pool_blocks\":" + std::to_string(c.kv_groups[i].pool_blocks) + '}';
   }
   out += ']';
   number("max_model_len", c.max_model_len.raw());
@@ -150,8 +153,9 @@ block_count blocks_held(const engine_config& config, token_count tokens,
                         token_count first_position) {
   block_count held;
   for (const kv_group& group : config.kv_groups) {
-    held += blocks_for(tokens, config.block_size);
-    held -= block_count{window_start(group, first_position, config.block_size)};
+    const std::int32_t end = blocks_for(tokens, config.block_size).raw();
+    const std::int32_t start = window_start(group, first_position, config.block_size);
+    held += block_count{(end - start) * group.pool_blocks};
   }
   return held;
 }
@@ -162,7 +166,8 @@ block_count blocks_peak(const engine_config& config, token_count tokens, token_c
     const block_count all = blocks_for(tokens, config.block_size);
     // A window and a chunk that are not aligned to blocks touch one block more.
     const block_count near = blocks_for(group.window + chunk, config.block_size) + block_count{1};
-    peak += group.window > token_count{0} ? std::min(all, near) : all;
+    const block_count of_group = group.window > token_count{0} ? std::min(all, near) : all;
+    peak += block_count{of_group.raw() * group.pool_blocks};
   }
   return peak;
 }

@@ -26,6 +26,9 @@ enum class kv_layout : std::uint8_t { paged, contiguous };
 struct kv_group {
   /// Attention window in tokens; 0: the whole context.
   token_count window;
+  /// Blocks of the pool taken for each block_size tokens: groups of unequal
+  /// numbers of layers share one pool of equal blocks.
+  std::int32_t pool_blocks = 1;
 
   friend bool operator==(const kv_group&, const kv_group&) = default;
 };

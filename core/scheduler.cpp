@@ -30,7 +30,9 @@ scheduler_statistics scheduler::statistics() const {
   s.blocks_total = ledger_.total();
   for (const sequence* q : running_) {
     for (std::size_t g = 0; g < config_.kv_groups.size(); ++g) {
-      s.kv_tokens += q->computed_tokens.raw() - q->account.start[g] * config_.block_size.raw();
+      const std::int32_t left_window = q->account.start[g] * config_.block_size.raw();
+      s.kv_tokens += std::int64_t{q->computed_tokens.raw() - left_window} *
+                     config_.kv_groups[g].pool_blocks;
     }
   }
   s.kv_tokens -= ledger_.shared_references() * config_.block_size.raw();

@@ -79,7 +79,7 @@ bool scheduler::shares_by_fork(const request_spec& spec) const {
   const bool grows = config_.policy == policy_kind::continuous ||
                      config_.policy == policy_kind::prefill_first;
   return spec.n > 1 && grows && config_.layout == kv_layout::paged &&
-         config_.kv_groups.size() == 1 && config_.kv_groups[0].window == token_count{0};
+         config_.kv_groups == std::vector{kv_group{}};
 }
 
 void scheduler::on_submit(request_spec spec, micros stamp) {
@@ -331,6 +331,7 @@ void scheduler::give_back(sequence& s) {
 
 void scheduler::end_static_batch_if_done() {
   if (config_.policy != policy_kind::static_batch) return;
+  sweep_ended();
   const bool done = std::ranges::all_of(
       running_, [](const sequence* s) { return s->held_by_batch && s->steps_in_flight == 0; });
   if (!done) return;

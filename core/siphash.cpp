@@ -64,4 +64,13 @@ hash128 siphash128(const hash128& key, std::span<const std::byte> data) {
   return result;
 }
 
+std::string to_hex(const hash128& hash) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint64_t half : {hash.hi, hash.lo}) {
+    for (int shift = 60; shift >= 0; shift -= 4) text += digits[half >> shift & 0xf];
+  }
+  return text;
+}
+
 }  // namespace octavo

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace octavo {
 
@@ -24,5 +25,8 @@ struct hash128 {
 /// SipHash-2-4-128 of `data` under `key`. `lo` holds the first eight bytes of
 /// the specified output, little endian.
 [[nodiscard]] hash128 siphash128(const hash128& key, std::span<const std::byte> data);
+
+/// 32 hexadecimal digits, the most significant first.
+[[nodiscard]] std::string to_hex(const hash128& hash);
 
 }  // namespace octavo

@@ -118,10 +118,10 @@ struct step {
 
   // The scheduler's part, in the order in which it is carried out.
   std::vector<release_command> releases;  ///< of sequences that ended
-  std::vector<admission_command> admissions;
-  std::vector<block_id> hits;
   std::vector<fork_command> forks;
   std::vector<release_command> preemptions;
+  std::vector<admission_command> admissions;
+  std::vector<block_id> hits;
   std::vector<sequence_work> work;
   std::vector<token_id> tokens;
   std::vector<naming_command> namings;

@@ -40,9 +40,10 @@ token_count tick::wanted(const sequence& s) const {
 token_count tick::reservation(const sequence& s, bool worst_case) const {
   if (config.layout == kv_layout::contiguous) return config.max_model_len;
   if (!worst_case) return token_count{0};
+  std::int64_t per_block = 0;
+  for (const kv_group& group : config.kv_groups) per_block += group.pool_blocks;
   const std::int64_t pool =
-      std::int64_t{ledger.total().raw()} / static_cast<std::int64_t>(config.kv_groups.size()) *
-      config.block_size.raw();
+      std::int64_t{ledger.total().raw()} / per_block * config.block_size.raw();
   // Only a context that windows have trimmed can be longer than the pool.
   if (s.known_tokens().raw() > pool) return token_count{0};
   return token_count{

@@ -118,6 +118,22 @@ TEST_CASE("experts, latent attention and encoders are refused by name") {
                     ContainsSubstring("is_encoder_decoder"));
 }
 
+TEST_CASE("a dense model may say that it has one expert") {
+  CHECK_NOTHROW(parse_config(with("\"llama\"", "\"llama\",\"num_experts\":1"), "t"));
+}
+
+TEST_CASE("Gemma 2 slides in every other layer") {
+  const auto config = parse_config(R"({"model_type":"gemma2","hidden_size":3584,
+    "num_hidden_layers":42,"num_attention_heads":16,"num_key_value_heads":8,"head_dim":256,
+    "intermediate_size":14336,"vocab_size":256000,"max_position_embeddings":8192,
+    "sliding_window":4096})",
+                                   "t");
+  CHECK(config.sliding_layers() == 21);
+  CHECK(config.slides[0]);
+  // Published as 9.24 billion.
+  CHECK(config.parameters() == 9'241'705'984);
+}
+
 TEST_CASE("tensor parallel sizes that do not divide are refused with the arithmetic") {
   const auto llama = parse_config(with("\"llama\"", "\"llama\",\"num_key_value_heads\":8"), "t");
   CHECK_NOTHROW(check_tensor_parallel(llama, 1));
@@ -128,7 +144,7 @@ TEST_CASE("tensor parallel sizes that do not divide are refused with the arithme
                                       "(32 = 3 x 10 + 2)"));
   CHECK_THROWS_AS(check_tensor_parallel(llama, 3), infeasible_error);
   CHECK_THROWS_AS(check_tensor_parallel(llama, 0), input_error);
-  // 28 query heads over 7 GPUs divide, 4 key-value heads do not.
+  // 28 query heads over 7 GPUs divide; 18,944 MLP columns do not.
   CHECK_THROWS_WITH(check_tensor_parallel(parse_config(qwen2(""), "t"), 7),
                     ContainsSubstring("MLP columns"));
 }

@@ -27,20 +27,28 @@ class fields {
     return found != object_.end() && !found->is_null();
   }
 
-  [[nodiscard]] std::int64_t count(const std::string& key) const {
+  /// A whole number from 1 to `most`. The limits keep products of these numbers
+  /// from overflowing and are far above any model.
+  [[nodiscard]] std::int64_t count(const std::string& key, std::int64_t most) const {
     if (!has(key)) fail(key, "is missing (a positive whole number is needed)");
     const json& value = object_.at(key);
-    // Bounded so that products of three counts stay far from overflow.
-    constexpr std::int64_t largest = 1'000'000'000;
-    if (!value.is_number_integer() || value.get<std::int64_t>() < 1 ||
-        value.get<std::int64_t>() > largest) {
-      fail(key, "is " + value.dump() + "; a whole number from 1 to 1000000000 is allowed");
+    const bool whole = value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
+                       value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+    if (!whole) {
+      fail(key, "is " + value.dump() + "; a whole number from 1 to " + std::to_string(most) +
+                    " is allowed");
     }
     return value.get<std::int64_t>();
   }
 
-  [[nodiscard]] std::int64_t count_or(const std::string& key, std::int64_t fallback) const {
-    return has(key) ? count(key) : fallback;
+  [[nodiscard]] std::int64_t count_or(const std::string& key, std::int64_t most,
+                                      std::int64_t fallback) const {
+    return has(key) ? count(key, most) : fallback;
+  }
+
+  /// Is the field a number above 1? (Dense models may say "one expert".)
+  [[nodiscard]] bool above_one(const std::string& key) const {
+    return has(key) && object_.at(key).is_number() && object_.at(key).get<double>() > 1;
   }
 
   [[nodiscard]] bool flag_or(const std::string& key, bool fallback) const {
@@ -66,13 +74,20 @@ class fields {
   std::string where_;
 };
 
+// The largest numbers that are read.
+constexpr std::int64_t width_max = 1'000'000;
+constexpr std::int64_t mlp_width_max = 10'000'000;
+constexpr std::int64_t layers_max = 10'000;
+constexpr std::int64_t heads_max = 10'000;
+constexpr std::int64_t vocabulary_max = 100'000'000;
+constexpr std::int64_t positions_max = 1'000'000'000;
+
 /// What a family means when its file does not say.
 struct family_defaults {
   std::string_view family;
   bool tied_embeddings = false;
   bool qkv_bias = false;
   bool qk_norm = false;
-  bool gated_mlp = true;
   std::int64_t norms_per_layer = 2;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
@@ -89,6 +104,12 @@ constexpr std::array known_families{
     family_defaults{.family = "mistral"},
     family_defaults{.family = "qwen2", .qkv_bias = true},
     family_defaults{.family = "qwen3", .qk_norm = true, .head_dim = 128},
+    family_defaults{.family = "gemma2",
+                    .tied_embeddings = true,
+                    .norms_per_layer = 4,
+                    .head_dim = 256,
+                    .sliding_window = 4096,
+                    .sliding_pattern = 2},
     family_defaults{.family = "gemma3_text",
                     .tied_embeddings = true,
                     .qk_norm = true,
@@ -116,7 +137,7 @@ family_defaults defaults_for(model_config& config) {
 void refuse_unsupported(const fields& file) {
   for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts",
                           "moe_intermediate_size", "num_experts_per_tok"}) {
-    if (file.has(key)) file.fail(key, "marks a mixture of experts, which is not supported");
+    if (file.above_one(key)) file.fail(key, "marks a mixture of experts, which is not supported");
   }
   if (file.has("kv_lora_rank")) {
     file.fail("kv_lora_rank", "marks latent attention, which is not supported");
@@ -148,14 +169,21 @@ void slides_from_layer_types(const fields& file, model_config& config) {
 /// (Qwen), or all of them (Mistral).
 void read_sliding(const fields& file, const family_defaults& defaults, model_config& config) {
   const bool off = !file.flag_or("use_sliding_window", true);
-  const std::int64_t window = file.count_or("sliding_window", defaults.sliding_window);
+  const std::int64_t window =
+      file.count_or("sliding_window", positions_max, defaults.sliding_window);
   if (off || window == 0) return;
   if (file.has("layer_types")) {
     slides_from_layer_types(file, config);
   } else {
-    const std::int64_t pattern = file.count_or("sliding_window_pattern", defaults.sliding_pattern);
+    const std::int64_t pattern =
+        file.count_or("sliding_window_pattern", layers_max, defaults.sliding_pattern);
+    if (pattern == 0 && config.family != "mistral") {
+      config.notes.push_back(
+          "no list of layer kinds: the window is taken to hold in all layers "
+          "that the file does not exempt");
+    }
     const bool qwen = config.family == "qwen2" || config.family == "qwen3";
-    const std::int64_t first = qwen ? file.count_or("max_window_layers", 0) : 0;
+    const std::int64_t first = qwen ? file.count_or("max_window_layers", layers_max, 0) : 0;
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
       const bool full = (pattern > 0 && (layer + 1) % pattern == 0) || layer < first;
       config.slides.push_back(!full);
@@ -181,20 +209,20 @@ model_config read_config(const fields& file, std::string family) {
   config.family = std::move(family);
   refuse_unsupported(file);
   const family_defaults defaults = defaults_for(config);
-  const auto count = [&](const char* key, std::int64_t fallback) {
-    return fallback > 0 ? file.count_or(key, fallback) : file.count(key);
+  const auto count = [&](const char* key, std::int64_t most, std::int64_t fallback) {
+    return fallback > 0 ? file.count_or(key, most, fallback) : file.count(key, most);
   };
-  config.hidden_size = file.count("hidden_size");
-  config.layers = file.count("num_hidden_layers");
-  config.heads = count("num_attention_heads", defaults.heads);
-  config.kv_heads = file.count_or("num_key_value_heads",
+  config.hidden_size = file.count("hidden_size", width_max);
+  config.layers = file.count("num_hidden_layers", layers_max);
+  config.heads = count("num_attention_heads", heads_max, defaults.heads);
+  config.kv_heads = file.count_or("num_key_value_heads", heads_max,
                                   defaults.kv_heads > 0 ? defaults.kv_heads : config.heads);
-  config.intermediate_size = file.count("intermediate_size");
-  config.vocab_size = count("vocab_size", defaults.vocab_size);
-  config.max_positions = count("max_position_embeddings", defaults.max_positions);
+  config.intermediate_size = file.count("intermediate_size", mlp_width_max);
+  config.vocab_size = count("vocab_size", vocabulary_max, defaults.vocab_size);
+  config.max_positions = count("max_position_embeddings", positions_max, defaults.max_positions);
   const std::int64_t even_share = config.hidden_size / config.heads;
   config.head_dim =
-      file.count_or("head_dim", defaults.head_dim > 0 ? defaults.head_dim : even_share);
+      file.count_or("head_dim", heads_max, defaults.head_dim > 0 ? defaults.head_dim : even_share);
   if (config.head_dim < 1) file.fail("num_attention_heads", "exceeds hidden_size");
   if (config.heads % config.kv_heads != 0) {
     file.fail("num_key_value_heads", "is " + std::to_string(config.kv_heads) +
@@ -202,7 +230,6 @@ model_config read_config(const fields& file, std::string family) {
                                          std::to_string(config.heads));
   }
   config.tied_embeddings = file.flag_or("tie_word_embeddings", defaults.tied_embeddings);
-  config.gated_mlp = defaults.gated_mlp;
   config.qk_norm = file.flag_or("use_qk_norm", defaults.qk_norm);
   config.norms_per_layer = defaults.norms_per_layer;
   read_biases(file, defaults, config);

@@ -1,2 +1,11 @@
-// Whole-program entry of the capacity planner: see sim/cli.
-int main() { return 0; }
+// `sim`, the capacity planner: see sim/cli.
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "sim/cli/command.hpp"
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  return octavo::sim::sim_command(arguments, std::cout, std::cerr);
+}

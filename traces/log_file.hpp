@@ -51,10 +51,18 @@ struct log_entry {
   /// A header's JSON or a record's payload.
   std::vector<std::byte> bytes;
   std::uint64_t chain_lo = 0;
+  /// The hash does not follow from the bytes up to here. Later records of the
+  /// same replica are altered too: each hash covers all before it.
+  bool altered = false;
 };
 
+/// What read_log does about a record whose hash does not fit.
+enum class altered_record : std::uint8_t { refuse, mark };
+
 /// Reads a whole log. Throws input_error naming file and entry where it is cut
-/// short, is no log, or where a record's chain does not follow from its bytes.
-[[nodiscard]] std::vector<log_entry> read_log(const std::filesystem::path& file);
+/// short, is no log, or (unless told to mark it) where a record's chain does not
+/// follow from its bytes.
+[[nodiscard]] std::vector<log_entry> read_log(const std::filesystem::path& file,
+                                              altered_record where = altered_record::refuse);
 
 }  // namespace octavo::traces

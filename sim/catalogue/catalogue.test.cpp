@@ -1,6 +1,8 @@
 // The catalogue: published figures, names, files of the user's own, printed lists.
 #include "sim/catalogue/catalogue.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -78,7 +80,8 @@ TEST_CASE("an unknown name lists what is known") {
 }
 
 TEST_CASE("a user's own files are read by path") {
-  const auto folder = std::filesystem::temp_directory_path() / "octavo-catalogue-test";
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("octavo-catalogue-test-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const std::string gpu_path = (folder / "mine.json").string();
   std::ofstream{gpu_path} << R"({"format":"octavo.gpu/1","name":"mine","processors":10,

@@ -1,7 +1,6 @@
 // Reads GPU data files.
 #include "sim/catalogue/gpu.hpp"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -29,13 +28,13 @@ class gpu_reader {
     const json& value = sourced ? entry.at("value") : entry;
     if (!value.is_number()) fail(key, "must be a number or {\"value\": …, \"source\": …}");
     const double result = value.get<double>();
-    if (!std::isfinite(result) || result < 0) fail(key, "must be finite and not negative");
+    if (!(result >= 0 && result <= 1e16)) fail(key, "must be between 0 and 1e16");
     return result;
   }
 
-  [[nodiscard]] double positive(const json& object, const char* key) const {
+  [[nodiscard]] double positive(const json& object, const char* key, double least = 1e-9) const {
     const double value = number(object, key);
-    if (value <= 0) fail(key, "must be above 0");
+    if (value < least) fail(key, "must be above 0");
     return value;
   }
 
@@ -84,11 +83,11 @@ class gpu_reader {
     gpu_spec gpu;
     gpu.name = text(document_, "name");
     gpu.title = document_.contains("title") ? text(document_, "title") : gpu.name;
-    gpu.processors = static_cast<std::int64_t>(positive(document_, "processors"));
+    gpu.processors = static_cast<std::int64_t>(positive(document_, "processors", 1));
     gpu.fp16_flops = positive(document_, "peak_fp16_tflops") * 1e12;
     gpu.fp8_flops = number_or(document_, "peak_fp8_tflops", 0) * 1e12;
     gpu.int8_ops = number_or(document_, "peak_int8_tops", 0) * 1e12;
-    gpu.memory_bytes = static_cast<std::int64_t>(positive(document_, "memory_bytes"));
+    gpu.memory_bytes = static_cast<std::int64_t>(positive(document_, "memory_bytes", 1));
     gpu.bandwidth = positive(document_, "bandwidth_gb_per_s") * 1e9;
     if (!document_.contains("link") || !document_.at("link").is_object()) {
       fail("link", "must be an object with kind, gb_per_s_per_direction and latency_us");

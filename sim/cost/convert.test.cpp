@@ -1,6 +1,8 @@
 // Converters: small tables worked out by hand, and the public sets where present.
 #include "sim/cost/convert.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -22,7 +24,8 @@ const std::string sets = std::string{OCTAVO_SHARED_DIR} + "/profiles/";
 /// A folder of its own that disappears again.
 class scratch {
  public:
-  scratch() : folder_(fs::temp_directory_path() / "octavo-convert-test") {
+  scratch()
+      : folder_(fs::temp_directory_path() / ("octavo-convert-test-" + std::to_string(::getpid()))) {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }

@@ -12,8 +12,10 @@ namespace {
 /// A profile prices only what it was measured for.
 void check_profile(const profile& measured, const cost_options& options) {
   const auto refuse = [&](const std::string& what, auto found, auto wanted) {
-    throw input_error(options.profile_path + ": measured with " + what + " " +
-                      std::to_string(found) + ", but the run has " + std::to_string(wanted));
+    using model::to_string;
+    using std::to_string;
+    throw input_error(options.profile_path + ": measured with " + what + " " + to_string(found) +
+                      ", but the run has " + to_string(wanted));
   };
   if (measured.layers != options.config.layers) {
     refuse("layers", measured.layers, options.config.layers);
@@ -21,6 +23,8 @@ void check_profile(const profile& measured, const cost_options& options) {
   if (measured.hidden_size != options.config.hidden_size) {
     refuse("hidden size", measured.hidden_size, options.config.hidden_size);
   }
+  if (measured.weights != options.weights) refuse("weights", measured.weights, options.weights);
+  if (measured.kv != options.kv) refuse("KV", measured.kv, options.kv);
   if (measured.tp != options.tp) refuse("tensor parallel size", measured.tp, options.tp);
 }
 

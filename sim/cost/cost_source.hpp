@@ -30,7 +30,7 @@ struct cost_options {
 
 /// The cost model that the options ask for. Throws infeasible_error where tp
 /// does not divide the model, and input_error where a profile cannot be used or
-/// was measured for another model or tp.
+/// was measured for another model, number format or tp.
 [[nodiscard]] std::unique_ptr<cost_model> make_cost_model(const cost_options& options);
 
 }  // namespace octavo::sim

@@ -66,6 +66,20 @@ TEST_CASE("a missing point is interpolated between measured neighbours") {
   CHECK(result.table.values() == std::vector<double>{15, 20, 20, 40, 33, 60, 40, 80});
 }
 
+TEST_CASE("interpolations along several axes are averaged") {
+  std::vector<measured_point<2>> points;
+  for (const double x : {1.0, 2.0, 3.0}) {
+    for (const double y : {1.0, 2.0, 3.0}) {
+      // Along x the middle of 10 and 30, along y that of 40 and 80.
+      const double value = x == 1 ? 10 : x == 3 ? 30 : y == 1 ? 40 : 80;
+      if (x != 2 || y != 2) points.push_back({{x, y}, value});
+    }
+  }
+  const auto result = make_grid<2>(points);
+  CHECK(result.points_filled == 1);
+  CHECK(result.table.at({2, 2}) == 40);
+}
+
 TEST_CASE("a coordinate that cannot be completed is dropped") {
   std::vector<measured_point<2>> points;
   for (const double x : {1.0, 2.0}) {

@@ -31,6 +31,10 @@ class profile_reader {
     result.tp = static_cast<int>(count(document_, "tp"));
     result.layers = count(document_, "layers");
     result.hidden_size = count(document_, "hidden_size");
+    if (document_.contains("weights")) {
+      result.weights = model::parse_weight_format(text("weights"));
+    }
+    if (document_.contains("kv")) result.kv = model::parse_kv_dtype(text("kv"));
     result.dense = operations("dense", "tokens");
     if (document_.contains("per_sequence")) {
       result.per_sequence = operations("per_sequence", "sequences");
@@ -204,6 +208,8 @@ std::string to_json(const profile& source) {
                 {"tp", source.tp},
                 {"layers", source.layers},
                 {"hidden_size", source.hidden_size}};
+  document["weights"] = model::to_string(source.weights);
+  document["kv"] = model::to_string(source.kv);
   document["dense"] = operations_json(source.dense, "tokens");
   document["per_sequence"] = operations_json(source.per_sequence, "sequences");
   document["attention_decode"] = table_json<2>(source.attention_decode, {"sequences", "context"});

@@ -2,7 +2,7 @@
 // tensor-parallel degree, in a JSON form of our own, `octavo.profile/1`:
 //
 //   { "format": "octavo.profile/1", "provenance": "…", "model": "…", "gpu": "…",
-//     "tp": 1, "layers": 32, "hidden_size": 4096,
+//     "tp": 1, "layers": 32, "hidden_size": 4096, "weights": "fp16", "kv": "fp16",
 //     "dense": [ {"name": "qkv_proj", "calls": 32, "tokens": [1, 2, …], "us": […]}, … ],
 //     "per_sequence": [ {"name": "lm_head", "calls": 1, "sequences": […], "us": […]}, … ],
 //     "attention_decode":  {"sequences": […], "context": […], "us": […]},
@@ -15,7 +15,7 @@
 // Times are microseconds. `us` of a dense or per-sequence operation is one call;
 // `calls` says how often a step makes it. Attention is one layer's. Values of
 // tables with several axes are flat, the last axis varying fastest. `per_sequence`,
-// `attention_mixed`, `skew` and `host` may be absent.
+// `attention_mixed`, `skew`, `host`, `weights` and `kv` (fp16) may be absent.
 //
 // How a step maps to the tables (profile_cost):
 //   - dense operations: by all tokens of the step; per-sequence operations: by
@@ -36,6 +36,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/formats.hpp"
 #include "sim/cost/cost_model.hpp"
 #include "sim/cost/grid.hpp"
 
@@ -57,6 +58,8 @@ struct profile {
   int tp = 1;
   std::int64_t layers = 0;
   std::int64_t hidden_size = 0;
+  model::weight_format weights = model::weight_format::fp16;
+  model::kv_dtype kv = model::kv_dtype::fp16;
   std::vector<profile_operation> dense;
   std::vector<profile_operation> per_sequence;
   /// By (sequences, context).

@@ -1,10 +1,14 @@
 // Profiles: reading, the mapping of steps to tables by hand, and files to refuse.
 #include "sim/cost/profile.hpp"
 
+#include <unistd.h>
+
 #include <array>
+#include <filesystem>
 #include <fstream>
 
 #include "core/error.hpp"
+#include "sim/cost/cost_source.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace octavo;
@@ -100,6 +104,31 @@ TEST_CASE("a profile survives being written and read") {
   CHECK(second.provenance == "made by hand");
   CHECK_THAT(profile_cost{second}.source(),
              ContainsSubstring("profile (toy on none, tp 1: made by hand)"));
+}
+
+TEST_CASE("a profile prices only the model, formats and tp that it was measured for") {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("octavo-profile-test-" + std::to_string(::getpid()) + ".json");
+  std::ofstream{path} << small;
+  cost_options options;
+  options.config = model::parse_config(R"({"model_type":"llama","hidden_size":64,
+    "num_hidden_layers":2,"num_attention_heads":2,"intermediate_size":128,"vocab_size":100,
+    "max_position_embeddings":64})",
+                                       "test");
+  options.profile_path = path.string();
+  CHECK_THAT(make_cost_model(options)->source(), ContainsSubstring("toy on none"));
+  options.host_step_us = 7;
+  CHECK(make_cost_model(options)->host_time_us({}) == 7);
+  options.weights = model::weight_format::int4;
+  CHECK_THROWS_WITH(make_cost_model(options),
+                    ContainsSubstring("measured with weights fp16, but the run has int4"));
+  options.weights = model::weight_format::fp16;
+  options.tp = 2;
+  CHECK_THROWS_WITH(make_cost_model(options), ContainsSubstring("tensor parallel size 1"));
+  options.tp = 1;
+  options.config.layers = 3;
+  CHECK_THROWS_WITH(make_cost_model(options), ContainsSubstring("layers 2, but the run has 3"));
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("a profile that cannot be used is refused by field") {

@@ -88,6 +88,13 @@ TEST_CASE("tensor parallelism, narrow weights and bandwidth make decoding faster
   CHECK(make("llama-3.1-70b", "h100", 4, model::weight_format::int4).device_time_us(shape) < base);
 }
 
+TEST_CASE("two collectives a layer cost at least their latency") {
+  const double us = make("llama-3.1-70b", "h100", 8).breakdown(decodes(16, 1000)).all_reduce;
+  CHECK(us > 2 * 80 * find_gpu("h100").link_latency_us);
+  CHECK(us < 2 * 80 * 30);
+  CHECK(make("llama-3.1-8b", "h100", 1).breakdown(decodes(16, 1000)).all_reduce == 0);
+}
+
 TEST_CASE("sliding layers stop growing at their window") {
   const roofline_cost cost = make("gemma-3-27b", "h100");
   const double at_8k = cost.breakdown(decodes(8, 8192)).attention_decode;

@@ -86,6 +86,9 @@ class world {
     setup.log = std::move(log);
     setup.explained_requests = 0;
     if (index == 0) setup.observers = options_.observers;
+    if (options_.observe) {
+      if (decision_observer* observer = options_.observe(index)) setup.observers.push_back(observer);
+    }
     const auto executor = system_.spawn<simulated_executor>(options_.cost, work_->oracle(),
                                                             engine.run_ahead > 0);
     replicas_.push_back(actors::spawn_replica(system_, std::move(setup), executor));

@@ -8,6 +8,7 @@
 //   simulation_outcome outcome = simulate(options);
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct simulation_options {
   traces::log_file_writer* log_file = nullptr;
   /// Hear replica 0's records.
   std::vector<decision_observer*> observers;
+  /// Asked once for each replica: who hears that replica's records, or null.
+  std::function<decision_observer*(std::uint32_t replica)> observe;
   progress_callback progress;
 };
 

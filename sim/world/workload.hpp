@@ -29,6 +29,8 @@ struct workload_options {
   std::uint32_t requests = 0;
   /// Closed loop: so many requests are always outstanding; 0: arrivals as traced.
   std::uint32_t concurrency = 0;
+  /// Requests before this number run but are left out of the statistics.
+  std::uint32_t warmup = 0;
   assumed_limit limit = assumed_limit::context;
   token_count fixed_tokens;
 };

@@ -123,7 +123,7 @@ void workload_source::hear(const actors::event_batch& batch) {
     request_outcome& record = outcome_.requests[token.request.raw()];
     if (record.first_token < micros{0}) {
       record.first_token = batch.now;
-    } else {
+    } else if (token.request.raw() >= work_->options().warmup) {
       outcome_.itl_us.record(static_cast<std::uint64_t>((batch.now - record.last_token).raw()));
     }
     record.last_token = batch.now;

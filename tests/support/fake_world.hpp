@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
-#include <variant>
 #include <vector>
 
 #include "core/decision_log.hpp"
@@ -60,15 +59,15 @@ class fake_world {
   void submit(const fake_request& r) {
     kv_.add(r);
     invariants_.on_submit(request_id{r.id});
-    inputs_.push_back(r);
+    inputs_.push_back({input_kind::submit, r, r.id});
     at_boundary(false);
   }
   void cancel(std::uint64_t id) {
-    inputs_.push_back(cancel_input{id});
+    inputs_.push_back({input_kind::cancel, {}, id});
     at_boundary(false);
   }
   void drain() {
-    inputs_.push_back(drain_input{});
+    inputs_.push_back({input_kind::drain, {}, 0});
     at_boundary(false);
   }
   void advance_clock(std::int64_t us) { now_ += micros{us}; }
@@ -129,19 +128,19 @@ class fake_world {
   std::int64_t steps = 0;  ///< completed, with work
 
  private:
-  struct cancel_input {
+  struct pending_input {
+    input_kind kind = input_kind::none;
+    fake_request request;
     std::uint64_t id = 0;
   };
-  struct drain_input {};
-  using pending_input = std::variant<fake_request, cancel_input, drain_input>;
 
   void at_boundary(bool result_came) {
     if (!result_came && !flight_.empty()) return;
     for (const pending_input& input : inputs_) {
-      if (const auto* r = std::get_if<fake_request>(&input)) {
-        engine.scheduler.on_submit(spec_of(*r), now_);
-      } else if (const auto* c = std::get_if<cancel_input>(&input)) {
-        engine.scheduler.on_cancel(request_id{c->id}, now_);
+      if (input.kind == input_kind::submit) {
+        engine.scheduler.on_submit(spec_of(input.request), now_);
+      } else if (input.kind == input_kind::cancel) {
+        engine.scheduler.on_cancel(request_id{input.id}, now_);
       } else {
         engine.scheduler.on_drain(now_);
       }
@@ -201,7 +200,7 @@ class fake_world {
   [[nodiscard]] std::vector<block_key> keys_of(const fake_request& r, std::uint32_t sample,
                                                std::int32_t tokens) const {
     const block_hasher hasher{{7, 11}};
-    block_key key = hasher.root({});
+    block_key key = hasher.root({.adapter_digest = r.adapter, .cache_salt = r.salt});
     std::vector<block_key> keys;
     std::vector<token_id> block;
     for (std::int32_t p = 0; p < tokens; ++p) {

@@ -4,8 +4,11 @@
 // fork that shares too much, a block reused too early.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,6 +31,9 @@ struct fake_request {
   /// The first `shared` tokens of the prompt are the same in all of a family.
   std::uint64_t family = 0;
   std::int32_t shared = 0;
+  /// The KV depends on the adapter; the salt only isolates.
+  std::string adapter = {};
+  std::string salt = {};
 
   friend bool operator==(const fake_request&, const fake_request&) = default;
 };
@@ -44,8 +50,8 @@ struct fake_request {
 
 /// The token at `position` of one sample's text, prompt included. Texts depend
 /// on nothing else, so whatever the schedule, they must come out the same.
-[[nodiscard]] constexpr token_id token_at(const fake_request& r, std::uint32_t sample,
-                                          std::int32_t position) {
+[[nodiscard]] inline token_id token_at(const fake_request& r, std::uint32_t sample,
+                                       std::int32_t position) {
   const auto at = static_cast<std::uint64_t>(position);
   if (position < r.shared) return static_cast<token_id>(mix(1, r.family, at) & 0xffff);
   if (position < r.prompt) return static_cast<token_id>(mix(2, r.id, at) & 0xffff);
@@ -67,23 +73,34 @@ class paged_kv {
   void execute(const step& plan) {
     const bool failed = plan.result.status == step_status::failed;
     for (const auto& release : plan.releases) slot(release.slot) = {};
-    for (const auto& admission : plan.admissions) admit(admission, plan);
     std::size_t next_block = 0;
-    for (const auto& fork : plan.forks) start_fork(fork, plan, next_block);
+    for (const auto& fork : plan.forks) {
+      start_fork(fork, plan, next_block);
+      slot(fork.child_slot).at(0).is_void = failed;
+    }
     for (const auto& preemption : plan.preemptions) slot(preemption.slot) = {};
+    for (const auto& admission : plan.admissions) admit(admission, plan);
     for (const auto& copy : plan.copies) {
       content(copy.to) = failed ? std::vector<std::uint64_t>(width_) : content(copy.from);
     }
     for (const auto& work : plan.work) grow(work, plan, next_block);
     if (next_block != plan.new_blocks.size()) throw std::logic_error("blocks nobody asked for");
-    for (const auto& work : plan.work) check_context(work);
-    for (const auto& work : plan.work) write(work, failed);
+    for (const auto& work : plan.work) {
+      const std::pair who{work.request.raw(), work.sample};
+      if (failed || slot(work.slot).at(0).is_void) void_.insert(who);
+      // A step planned ahead of a failure computes on void KV; nobody may see it.
+      if (!void_.contains(who)) check_context(work);
+    }
+    for (const auto& work : plan.work) {
+      write(work, void_.contains({work.request.raw(), work.sample}));
+    }
   }
 
  private:
   struct table {
     std::int32_t start = 0;
     std::vector<block_id> blocks;
+    bool is_void = false;  ///< what a fork copied here was never copied
     [[nodiscard]] block_id at(std::int32_t index) const {
       if (index < start) throw std::logic_error("a block out of the window is read");
       return blocks.at(static_cast<std::size_t>(index - start));
@@ -148,7 +165,8 @@ class paged_kv {
     const fake_request& r = request(id);
     while (static_cast<std::int32_t>(t.prefix.size()) <= p) {
       const auto next = static_cast<std::int32_t>(t.prefix.size());
-      const std::uint64_t before = t.prefix.empty() ? 0 : t.prefix.back();
+      const std::uint64_t before =
+          t.prefix.empty() ? std::hash<std::string>{}(r.adapter) : t.prefix.back();
       t.prefix.push_back(mix(before, static_cast<std::uint64_t>(token_at(r, sample, next))));
     }
     return t.prefix[static_cast<std::size_t>(p)] + group + 1;
@@ -188,6 +206,8 @@ class paged_kv {
   std::size_t width_;
   std::map<std::uint64_t, fake_request> requests_;
   std::map<std::pair<std::uint64_t, std::uint16_t>, text> texts_;
+  /// Samples that a failed step had; they have ended.
+  std::set<std::pair<std::uint64_t, std::uint16_t>> void_;
   std::vector<slot_tables> slots_;
   std::vector<std::vector<std::uint64_t>> content_;
 };

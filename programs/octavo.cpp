@@ -1,0 +1,34 @@
+// `octavo`: one program, a command for each thing to do.
+#include <iostream>
+#include <string_view>
+
+#include "sim/cost/convert.hpp"
+#include "traces/command.hpp"
+
+namespace {
+
+constexpr std::string_view help = R"(Serves large language models and plans for them with the same engine.
+
+  octavo trace convert|inspect|synth   request traces: read any format, look inside, make one
+  octavo profile convert               measured kernel tables into a profile for sim --profile
+
+The capacity planner is a program of its own: sim --help
+)";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "trace") {
+    return octavo::traces::trace_command(argc - 1, argv + 1, std::cout, std::cerr);
+  }
+  if (command == "profile") {
+    return octavo::sim::profile_command(argc - 1, argv + 1, std::cout, std::cerr);
+  }
+  if (command.empty() || command == "--help" || command == "-h" || command == "help") {
+    std::cout << help;
+    return command.empty() ? 2 : 0;
+  }
+  std::cerr << "octavo: '" << command << "' is no command; there are: trace, profile\n";
+  return 2;
+}

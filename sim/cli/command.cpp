@@ -1,0 +1,60 @@
+// `sim`: see command.hpp.
+#include "sim/cli/command.hpp"
+
+#include <exception>
+
+#include "core/error.hpp"
+#include "sim/catalogue/catalogue.hpp"
+#include "sim/cli/options.hpp"
+#include "sim/cli/run.hpp"
+#include "sim/sweep/sweep.hpp"
+
+namespace octavo::sim {
+namespace {
+
+constexpr int exit_good = 0;
+constexpr int exit_bad_input = 2;
+constexpr int exit_infeasible = 3;
+
+int dispatch(const sim_options& options, std::ostream& out, std::ostream& err) {
+  if (options.list_gpus) {
+    list_gpus(out);
+    return exit_good;
+  }
+  if (options.list_models) {
+    list_models(out);
+    return exit_good;
+  }
+  if (!options.kv_table.empty()) {
+    kv_table(find_model(options.kv_table), out);
+    return exit_good;
+  }
+  if (options.trace.empty()) {
+    throw input_error("--trace is needed: a request trace to replay. sim --help lists the flags.");
+  }
+  if (!options.vary.empty() || options.find_capacity || options.find_min_gpus) {
+    return run_sweep(options, out, err);
+  }
+  return run_once(options, out, err);
+}
+
+}  // namespace
+
+int sim_command(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  try {
+    const parsed_options parsed = parse_sim_options(arguments);
+    if (parsed.text) {
+      out << *parsed.text;
+      return exit_good;
+    }
+    return dispatch(parsed.options, out, err);
+  } catch (const input_error& problem) {
+    err << "sim: " << problem.what() << '\n';
+    return exit_bad_input;
+  } catch (const infeasible_error& problem) {
+    err << "sim: infeasible: " << problem.what() << '\n';
+    return exit_infeasible;
+  }
+}
+
+}  // namespace octavo::sim

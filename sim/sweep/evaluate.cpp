@@ -1,0 +1,136 @@
+// Answers about one configuration: see evaluate.hpp.
+#include "sim/sweep/evaluate.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "sim/cli/run.hpp"
+
+namespace octavo::sim {
+namespace {
+
+constexpr double largest_scale = 256;
+constexpr double smallest_scale = 1.0 / 256;
+constexpr double scale_precision = 0.01;
+constexpr std::int64_t most_replicas = 64;
+
+// One simulation; `best` keeps the last that met the objectives.
+class prober {
+ public:
+  prober(sim_options options, const std::shared_ptr<const traces::trace>& trace)
+      : options_(std::move(options)), trace_(trace) {}
+
+  bool meets() {
+    prepared_run run = prepare_run(options_, trace_);
+    finished_run finished = execute_run(run);
+    ++runs;
+    const bool good = finished.summary.meets_objectives;
+    if (good || !best.run) {
+      best.run = std::move(run);
+      best.summary = std::move(finished.summary);
+    }
+    return good;
+  }
+
+  sim_options& options() { return options_; }
+
+  evaluation best;
+  int runs = 0;
+
+ private:
+  sim_options options_;
+  const std::shared_ptr<const traces::trace>& trace_;
+};
+
+evaluation find_capacity(const sim_options& options,
+                         const std::shared_ptr<const traces::trace>& trace) {
+  prober probe{options, trace};
+  const auto good_at = [&](double scale) {
+    probe.options().rate_scale = scale;
+    return probe.meets();
+  };
+  double low = 0;
+  double high = 0;
+  double scale = options.rate_scale;
+  if (good_at(scale)) {
+    while (high == 0 && scale < largest_scale) {
+      low = scale;
+      scale *= 2;
+      if (!good_at(scale)) high = scale;
+    }
+  } else {
+    while (low == 0 && scale > smallest_scale) {
+      high = scale;
+      scale /= 2;
+      if (good_at(scale)) low = scale;
+    }
+  }
+  while (low > 0 && high > 0 && high / low > 1 + scale_precision) {
+    const double middle = (low + high) / 2;
+    (good_at(middle) ? low : high) = middle;
+  }
+  evaluation answer = std::move(probe.best);
+  answer.runs = probe.runs;
+  answer.capacity_scale = low > 0 ? std::max(low, high == 0 ? scale : low) : 0;
+  answer.capacity_is_bound = low > 0 && high == 0;
+  answer.capacity_rps =
+      answer.capacity_scale *
+      traced_rate(*trace, static_cast<std::uint32_t>(options.requests));
+  return answer;
+}
+
+evaluation find_min_gpus(const sim_options& options,
+                         const std::shared_ptr<const traces::trace>& trace) {
+  prober probe{options, trace};
+  const auto good_with = [&](std::int64_t replicas) {
+    probe.options().replicas = replicas;
+    return probe.meets();
+  };
+  std::int64_t bad = 0;
+  std::int64_t good = 1;
+  while (!good_with(good)) {
+    bad = good;
+    if (good == most_replicas) {
+      good = 0;
+      break;
+    }
+    good = std::min(good * 2, most_replicas);
+  }
+  while (good > bad + 1) {
+    const std::int64_t middle = (bad + good) / 2;
+    (good_with(middle) ? good : bad) = middle;
+  }
+  evaluation answer = std::move(probe.best);
+  answer.runs = probe.runs;
+  return answer;
+}
+
+}  // namespace
+
+double traced_rate(const traces::trace& trace, std::uint32_t requests) {
+  const std::size_t count =
+      requests > 0 ? std::min<std::size_t>(requests, trace.requests.size())
+                   : trace.requests.size();
+  micros last;
+  for (std::size_t i = 0; i < count; ++i) last = std::max(last, trace.requests[i].arrival);
+  if (last <= micros{0}) return 0;
+  return static_cast<double>(count) / (static_cast<double>(last.raw()) * 1e-6);
+}
+
+evaluation evaluate(const sim_options& options,
+                    const std::shared_ptr<const traces::trace>& trace) {
+  try {
+    if (options.find_capacity) return find_capacity(options, trace);
+    if (options.find_min_gpus) return find_min_gpus(options, trace);
+    prober probe{options, trace};
+    probe.meets();
+    probe.best.runs = probe.runs;
+    return std::move(probe.best);
+  } catch (const infeasible_error& problem) {
+    evaluation answer;
+    answer.problem = problem.what();
+    return answer;
+  }
+}
+
+}  // namespace octavo::sim
