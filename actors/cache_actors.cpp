@@ -38,6 +38,12 @@ block_manager_actor::behavior_type block_manager_shell::make_behavior() {
           send(executor_, step_atom::value, plan);
         }
       },
+      [this](fail_atom, const step_ptr& committed) {
+        // Answered here, behind its commit, so that it has all that a result needs.
+        committed->result = {};
+        committed->result.status = step_status::failed;
+        send(scheduler_, result_atom::value, committed);
+      },
       [this](connect_atom, const scheduler_actor& scheduler) { scheduler_ = scheduler; },
       [this](statistics_atom) { return core_.statistics(); },
   };

@@ -14,6 +14,8 @@ namespace octavo::actors {
 namespace {
 
 constexpr auto answer_timeout = std::chrono::seconds{10};
+/// For each replica, as many as its scheduler explains.
+constexpr std::size_t former_homes_max = 1000;
 
 }  // namespace
 
@@ -57,10 +59,8 @@ engine_actor::behavior_type engine_shell::make_behavior() {
         return promise;
       },
       [this](explain_atom, std::uint64_t id) -> caf::result<std::string> {
-        const auto* home = home_of(id);
         auto promise = make_response_promise<std::string>();
-        request(home != nullptr ? *home : replicas_.front(), answer_timeout, explain_atom::value,
-                id)
+        request(who_explains(id), answer_timeout, explain_atom::value, id)
             .then([=](const std::string& text) mutable { promise.deliver(text); },
                   [=](caf::error& problem) mutable { promise.deliver(problem); });
         return promise;
@@ -72,6 +72,22 @@ const scheduler_actor* engine_shell::home_of(std::uint64_t id) const {
   if (replicas_.size() == 1) return &replicas_.front();
   const std::uint32_t replica = router_.replica_of(request_id{id});
   return replica < replicas_.size() ? &replicas_[replica] : nullptr;
+}
+
+// A scheduler that never heard of the request says so.
+const scheduler_actor& engine_shell::who_explains(std::uint64_t id) const {
+  if (const auto* home = home_of(id)) return *home;
+  const auto former = former_home_.find(id);
+  return replicas_[former == former_home_.end() ? 0 : former->second];
+}
+
+void engine_shell::remember_home(std::uint64_t id, std::uint32_t replica) {
+  if (!former_home_.insert_or_assign(id, replica).second) return;
+  former_order_.push_back(id);
+  if (former_order_.size() > former_homes_max * replicas_.size()) {
+    former_home_.erase(former_order_.front());
+    former_order_.pop_front();
+  }
 }
 
 void engine_shell::on_exit() {
@@ -123,6 +139,7 @@ void engine_shell::pass_on(const event_batch_ptr& batch) {
   for (const finish_event& end : batch->finishes) {
     if (!end.request_done) continue;
     router_.finished(end.request);
+    remember_home(end.request.raw(), batch->replica);
     sink_of_.erase(end.request.raw());
   }
 }

@@ -4,6 +4,7 @@
 // must hear what has finished.
 #pragma once
 
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -33,6 +34,8 @@ class engine_shell : public engine_actor::base {
   void pass_on(const event_batch_ptr& batch);
   std::size_t sink_number(const sink_actor& sink);
   [[nodiscard]] const scheduler_actor* home_of(std::uint64_t id) const;
+  [[nodiscard]] const scheduler_actor& who_explains(std::uint64_t id) const;
+  void remember_home(std::uint64_t id, std::uint32_t replica);
 
   router router_;
   std::vector<scheduler_actor> replicas_;
@@ -41,6 +44,9 @@ class engine_shell : public engine_actor::base {
   std::vector<sink_actor> sinks_;
   /// By live request, where there are several replicas.
   std::unordered_map<std::uint64_t, std::size_t> sink_of_;
+  /// Where requests that ended had run, for explain; oldest forgotten first.
+  std::unordered_map<std::uint64_t, std::uint32_t> former_home_;
+  std::deque<std::uint64_t> former_order_;
 };
 
 }  // namespace octavo::actors

@@ -3,6 +3,7 @@
 //   client/source ─ submit, cancel, drain ─► engine ─► scheduler
 //   scheduler     ─ match ─► prefix cache ─ match ─► block manager ─ match ─► scheduler
 //   scheduler     ─ commit ─► block manager ─ step ─► executor ─ result ─► scheduler
+//   scheduler     ─ fail ─► block manager ─ result ─► scheduler, once the executor is gone
 //   scheduler     ─ events ─► sink (given at submit); through the engine where it routes
 //
 // Plain one-way messages with step ids inside; only statistics, explain and stop
@@ -33,6 +34,7 @@ using drain_atom = caf::atom_constant<caf::atom("drain")>;
 using wake_atom = caf::atom_constant<caf::atom("wake")>;
 using match_atom = caf::atom_constant<caf::atom("match")>;
 using commit_atom = caf::atom_constant<caf::atom("commit")>;
+using fail_atom = caf::atom_constant<caf::atom("fail")>;
 using step_atom = caf::atom_constant<caf::atom("step")>;
 using result_atom = caf::atom_constant<caf::atom("result")>;
 using events_atom = caf::atom_constant<caf::atom("events")>;
@@ -66,10 +68,8 @@ using sink_actor = caf::typed_actor<caf::reacts_to<events_atom, event_batch_ptr>
 
 using scheduler_actor =
     caf::typed_actor<caf::reacts_to<submit_atom, submit_batch, sink_actor>,
-                     caf::reacts_to<cancel_atom, std::uint64_t>,
-                     caf::reacts_to<drain_atom>,
-                     caf::reacts_to<wake_atom, std::int64_t>,
-                     caf::reacts_to<match_atom, match_ptr>,
+                     caf::reacts_to<cancel_atom, std::uint64_t>, caf::reacts_to<drain_atom>,
+                     caf::reacts_to<wake_atom, std::int64_t>, caf::reacts_to<match_atom, match_ptr>,
                      caf::reacts_to<result_atom, step_ptr>,
                      caf::replies_to<statistics_atom>::with<scheduler_statistics>,
                      caf::replies_to<explain_atom, std::uint64_t>::with<std::string>>;
@@ -77,19 +77,18 @@ using scheduler_actor =
 using executor_actor = caf::typed_actor<caf::reacts_to<step_atom, step_ptr>,
                                         caf::reacts_to<connect_atom, scheduler_actor>>;
 
-using block_manager_actor = caf::typed_actor<caf::reacts_to<match_atom, match_ptr>,
-                                             caf::reacts_to<commit_atom, step_ptr>,
-                                             caf::reacts_to<connect_atom, scheduler_actor>,
-                                             caf::replies_to<statistics_atom>::with<
-                                                 cache_statistics>>;
+using block_manager_actor =
+    caf::typed_actor<caf::reacts_to<match_atom, match_ptr>, caf::reacts_to<commit_atom, step_ptr>,
+                     caf::reacts_to<fail_atom, step_ptr>,
+                     caf::reacts_to<connect_atom, scheduler_actor>,
+                     caf::replies_to<statistics_atom>::with<cache_statistics>>;
 
 using prefix_cache_actor = caf::typed_actor<caf::reacts_to<match_atom, match_ptr>>;
 
 /// The front door.
 using engine_actor =
     caf::typed_actor<caf::reacts_to<submit_atom, submit_batch, sink_actor>,
-                     caf::reacts_to<cancel_atom, std::uint64_t>,
-                     caf::reacts_to<drain_atom>,
+                     caf::reacts_to<cancel_atom, std::uint64_t>, caf::reacts_to<drain_atom>,
                      caf::reacts_to<events_atom, event_batch_ptr>,
                      caf::replies_to<statistics_atom>::with<statistics_list>,
                      caf::replies_to<explain_atom, std::uint64_t>::with<std::string>>;

@@ -16,8 +16,8 @@ replica spawn_replica(caf::actor_system& system, scheduler_setup setup, executor
   ring.executor = std::move(executor);
   ring.blocks = system.spawn<block_manager_shell>(setup.config, ring.executor);
   ring.prefixes = system.spawn<prefix_cache_shell>(setup.config, ring.blocks);
-  ring.scheduler = system.spawn<scheduler_shell>(std::move(setup), ring.prefixes, ring.blocks,
-                                                 ring.executor);
+  ring.scheduler =
+      system.spawn<scheduler_shell>(std::move(setup), ring.prefixes, ring.blocks, ring.executor);
   caf::anon_send(ring.blocks, connect_atom::value, ring.scheduler);
   caf::anon_send(ring.executor, connect_atom::value, ring.scheduler);
   return ring;

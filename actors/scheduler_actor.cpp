@@ -24,7 +24,13 @@ scheduler_shell::scheduler_shell(caf::actor_config& config, scheduler_setup setu
   monitor(executor_);
   monitor(blocks_);
   monitor(prefixes_);
-  set_down_handler([this](const caf::down_msg&) { on_ring_broken(); });
+  set_down_handler([this](const caf::down_msg& down) {
+    if (down.source == executor_.address()) {
+      on_executor_gone();
+    } else {
+      on_ring_broken();
+    }
+  });
 }
 
 scheduler_actor::behavior_type scheduler_shell::make_behavior() {
@@ -32,7 +38,9 @@ scheduler_actor::behavior_type scheduler_shell::make_behavior() {
       [this](submit_atom, const submit_batch& batch, const sink_actor& sink) {
         accept(pending_submit{batch, sink_number(sink), now()});
       },
-      [this](cancel_atom, std::uint64_t id) { accept(pending_cancel{request_id{id}, now()}); },
+      [this](cancel_atom, std::uint64_t id) {
+        accept(pending_cancel{request_id{id}, now()});
+      },
       [this](drain_atom) { accept(pending_drain{now()}); },
       [this](wake_atom, std::int64_t moment) {
         if (armed_wake_ == micros{moment}) accept(pending_wake{now()});
@@ -44,7 +52,9 @@ scheduler_actor::behavior_type scheduler_shell::make_behavior() {
         pump();
       },
       [this](result_atom, const step_ptr& completed) {
-        if (ring_is_broken_) return;  // its steps were failed already
+        // Who was given up has no say any more: its steps fail, or did already.
+        const bool late = executor_is_gone_ && current_sender() == executor_;
+        if (late || ring_is_broken_) return;
         arrived_.emplace_back(completed, now());
         take_results_in_order();
         pump();
@@ -62,7 +72,9 @@ void scheduler_shell::on_exit() {
   sinks_.clear();
 }
 
-micros scheduler_shell::now() { return setup_.clock.at(clock().now()); }
+micros scheduler_shell::now() {
+  return setup_.clock.at(clock().now());
+}
 
 sink_id scheduler_shell::sink_number(const sink_actor& sink) {
   const auto found = std::ranges::find(sinks_, sink);
@@ -103,7 +115,8 @@ void scheduler_shell::pump() {
       spare_steps_.pop_back();
     }
     question_->clear();
-    if (core_.begin_plan(*plan_, *question_)) {
+    const bool asks = core_.begin_plan(*plan_, *question_);
+    if (asks && !ring_is_broken_) {
       asking_ = true;
       send(prefixes_, match_atom::value, question_);
       return;
@@ -151,8 +164,10 @@ void scheduler_shell::end_plan(const match_batch* answer) {
     if (ring_is_broken_) {
       fail_steps_in_flight();
     } else {
-      send(blocks_, commit_atom::value, std::move(plan_));
+      send(blocks_, commit_atom::value, plan_);
+      if (executor_is_gone_) give_up(plan_);
     }
+    plan_ = nullptr;
   } else {
     plan_->clear();
     spare_steps_.push_back(std::move(plan_));
@@ -201,24 +216,51 @@ void scheduler_shell::arm_wake() {
   delayed_send(this, std::chrono::microseconds{wait.raw()}, wake_atom::value, wanted->raw());
 }
 
-// The steps in flight fail, and every later one as soon as it is planned: each
-// request ends with a reason, none waits for an answer that cannot come.
+// The ring goes on without its last member: the block manager answers in its
+// place, for the steps in flight and for every later one as soon as it is
+// committed. Each request ends with a reason, none waits for what cannot come,
+// and the log replays.
+void scheduler_shell::on_executor_gone() {
+  executor_is_gone_ = true;
+  for (std::size_t turn = results_.size(); turn < in_flight_.size(); ++turn) {
+    give_up(in_flight_[turn]);
+  }
+}
+
+// What only releases is answered by the block manager anyway. The step may be
+// back already, ahead of its turn.
+void scheduler_shell::give_up(const step_ptr& committed) {
+  const bool is_back =
+      std::ranges::find(arrived_, committed, &arrived_result::first) != arrived_.end();
+  if (!committed->releases_only() && !is_back) send(blocks_, fail_atom::value, committed);
+}
+
+// Without the actors that know the blocks nothing can be decided as a replay
+// would: the log ends here, and all steps fail as they are planned.
 void scheduler_shell::on_ring_broken() {
   ring_is_broken_ = true;
+  setup_.log->disable();
   arrived_.clear();
   fail_steps_in_flight();
   if (asking_) {
     asking_ = false;
+    question_ = std::make_shared<match_batch>();  // others may still hold the old one
     end_plan(nullptr);
   }
   pump();
 }
 
+// Books a failure in place of each step, with the little that it takes: the step
+// itself may be in somebody's hands.
 void scheduler_shell::fail_steps_in_flight() {
   for (std::size_t turn = results_.size(); turn < in_flight_.size(); ++turn) {
-    in_flight_[turn]->result = {};
-    in_flight_[turn]->result.status = step_status::failed;
-    results_.emplace_back(in_flight_[turn], now());
+    auto failure = std::make_shared<step>();
+    failure->id = in_flight_[turn]->id;
+    failure->forks = in_flight_[turn]->forks;
+    failure->work = in_flight_[turn]->work;
+    failure->result.status = step_status::failed;
+    in_flight_[turn] = failure;
+    results_.emplace_back(std::move(failure), now());
   }
 }
 

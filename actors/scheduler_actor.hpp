@@ -71,6 +71,8 @@ class scheduler_shell : public scheduler_actor::base {
   void publish_events(bool after_result);
   void deliver(std::shared_ptr<event_batch> batch, sink_id sink);
   void arm_wake();
+  void on_executor_gone();
+  void give_up(const step_ptr& committed);
   void on_ring_broken();
   void fail_steps_in_flight();
 
@@ -80,6 +82,8 @@ class scheduler_shell : public scheduler_actor::base {
   prefix_cache_actor prefixes_;
   block_manager_actor blocks_;
   executor_actor executor_;
+  bool executor_is_gone_ = false;
+  /// The prefix cache or the block manager is gone.
   bool ring_is_broken_ = false;
 
   std::deque<pending_input> pending_;

@@ -38,13 +38,13 @@ TEST_CASE("a block's key depends on all before it, on its tokens and on the secr
   const block_key root = hasher.root({});
   const ids first{1, 2, 3};
   const ids second{4, 5, 6};
-  const std::set<block_key> different{
-      hasher.chain(root, first), hasher.chain(root, second),
-      hasher.chain(hasher.chain(root, first), second),
-      hasher.chain(hasher.chain(root, second), first),
-      hasher.chain(hasher.root({.cache_salt = "a"}), first),
-      hasher.chain(root, ids{1, 2, 3, 4}),
-      block_hasher{{1, 2}}.chain(root, first)};
+  const std::set<block_key> different{hasher.chain(root, first),
+                                      hasher.chain(root, second),
+                                      hasher.chain(hasher.chain(root, first), second),
+                                      hasher.chain(hasher.chain(root, second), first),
+                                      hasher.chain(hasher.root({.cache_salt = "a"}), first),
+                                      hasher.chain(root, ids{1, 2, 3, 4}),
+                                      block_hasher{{1, 2}}.chain(root, first)};
   CHECK(different.size() == 7);
   CHECK(hasher.chain(root, first) == hasher.chain(root, ids{1, 2, 3}));
 }
@@ -58,9 +58,8 @@ TEST_CASE("keys by content id and keys by tokens never meet") {
 }
 
 TEST_CASE("private keys differ by request, sample and block") {
-  const std::set<block_key> different{private_key(request_id{1}, 0, 0),
-                                      private_key(request_id{2}, 0, 0),
-                                      private_key(request_id{1}, 1, 0),
-                                      private_key(request_id{1}, 0, 1)};
+  const std::set<block_key> different{
+      private_key(request_id{1}, 0, 0), private_key(request_id{2}, 0, 0),
+      private_key(request_id{1}, 1, 0), private_key(request_id{1}, 0, 1)};
   CHECK(different.size() == 4);
 }

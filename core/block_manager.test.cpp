@@ -64,7 +64,9 @@ struct plan_builder {
   }
 };
 
-block_key key(std::uint64_t k) { return {k, ~k}; }
+block_key key(std::uint64_t k) {
+  return {k, ~k};
+}
 
 std::vector<block_id> ids(std::initializer_list<std::uint32_t> numbers) {
   std::vector<block_id> out;
@@ -75,8 +77,11 @@ std::vector<block_id> ids(std::initializer_list<std::uint32_t> numbers) {
 // Slot 0 computed blocks 0, 1, 2 with keys 10, 11, 12 and gave them back.
 block_manager with_three_cached(std::int32_t pool) {
   block_manager blocks{pool_of(pool)};
-  plan_builder{1, pool - 3}.admit(0).hold(0, 12).name(0, 0, {key(10), key(11), key(12)}).commit(
-      blocks);
+  plan_builder{1, pool - 3}
+      .admit(0)
+      .hold(0, 12)
+      .name(0, 0, {key(10), key(11), key(12)})
+      .commit(blocks);
   plan_builder{2, pool}.release(0).commit(blocks);
   return blocks;
 }
@@ -106,8 +111,14 @@ TEST_CASE("the tail of a request is evicted before its head, and each eviction i
 
 TEST_CASE("between requests, the one that was given back first is evicted first") {
   block_manager blocks{pool_of(2)};
-  plan_builder{1, 0}.admit(0).admit(1).hold(0, 4).hold(1, 4).name(0, 0, {key(1)}).name(
-      1, 0, {key(2)}).commit(blocks);
+  plan_builder{1, 0}
+      .admit(0)
+      .admit(1)
+      .hold(0, 4)
+      .hold(1, 4)
+      .name(0, 0, {key(1)})
+      .name(1, 0, {key(2)})
+      .commit(blocks);
   plan_builder{2, 1}.release(1).commit(blocks);
   plan_builder{3, 2}.release(0).commit(blocks);
   CHECK(plan_builder{4, 1}.admit(2).hold(2, 4).commit(blocks).new_blocks == ids({1}));
@@ -190,9 +201,8 @@ TEST_CASE("a wrong expectation of free blocks is noticed at once") {
   block_manager blocks{pool_of(4)};
   plan_builder plan{1, 4};
   plan.admit(0).hold(0, 4);
-  CHECK_THROWS_WITH(blocks.commit(plan.plan),
-                    Catch::Matchers::ContainsSubstring("3 free") &&
-                        Catch::Matchers::ContainsSubstring("expects 4"));
+  CHECK_THROWS_WITH(blocks.commit(plan.plan), Catch::Matchers::ContainsSubstring("3 free") &&
+                                                  Catch::Matchers::ContainsSubstring("expects 4"));
 }
 
 TEST_CASE("confirm cuts hits at the first block that is not what it was") {

@@ -29,7 +29,9 @@ std::string complaint(const std::function<void(engine_config&)>& spoil) {
 
 }  // namespace
 
-TEST_CASE("the defaults with a pool are valid") { CHECK_NOTHROW(validate(good())); }
+TEST_CASE("the defaults with a pool are valid") {
+  CHECK_NOTHROW(validate(good()));
+}
 
 TEST_CASE("every bad field is named with its value and what is allowed") {
   const auto names = [](const std::string& field, const std::string& value,
@@ -46,8 +48,7 @@ TEST_CASE("every bad field is named with its value and what is allowed") {
   names("max-model-len", "1", [](auto& c) { c.max_model_len = token_count{1}; });
   names("max-model-len", "536870913", [&](auto& c) { c.max_model_len = too_many; });
   names("max-num-seqs", "0", [](auto& c) { c.max_num_seqs = 0; });
-  names("max-num-batched-tokens", "0",
-        [](auto& c) { c.max_num_batched_tokens = token_count{0}; });
+  names("max-num-batched-tokens", "0", [](auto& c) { c.max_num_batched_tokens = token_count{0}; });
   names("max-num-batched-tokens", "256",
         [](auto& c) { c.max_num_batched_tokens = token_count{255}; });
   names("max-num-batched-tokens", "4096", [](auto& c) { c.enable_chunked_prefill = false; });
@@ -68,8 +69,8 @@ TEST_CASE("every bad field is named with its value and what is allowed") {
 }
 
 TEST_CASE("names are read back, and an unknown one lists those allowed") {
-  for (const auto kind : {policy_kind::continuous, policy_kind::prefill_first,
-                          policy_kind::reserve, policy_kind::static_batch}) {
+  for (const auto kind : {policy_kind::continuous, policy_kind::prefill_first, policy_kind::reserve,
+                          policy_kind::static_batch}) {
     CHECK(parse_policy(to_string(kind)) == kind);
   }
   for (const auto kind :
@@ -79,8 +80,8 @@ TEST_CASE("names are read back, and an unknown one lists those allowed") {
   for (const auto layout : {kv_layout::paged, kv_layout::contiguous}) {
     CHECK(parse_kv_layout(to_string(layout)) == layout);
   }
-  CHECK_THROWS_WITH(parse_policy("greedy"),
-                    Catch::Matchers::ContainsSubstring("continuous, prefill_first, reserve, static"));
+  CHECK_THROWS_WITH(parse_policy("greedy"), Catch::Matchers::ContainsSubstring(
+                                                "continuous, prefill_first, reserve, static"));
   CHECK_THROWS_AS(parse_ordering(""), input_error);
   CHECK_THROWS_AS(parse_kv_layout("pagedx"), input_error);
 }
@@ -117,9 +118,9 @@ TEST_CASE("the JSON form shows every difference between two configurations") {
 
 TEST_CASE("a window starts at the block of the oldest token still read") {
   const kv_group six{token_count{6}};
-  CHECK(window_start(six, token_count{5}, token_count{4}) == 0);   // reads 0 .. 5
-  CHECK(window_start(six, token_count{8}, token_count{4}) == 0);   // reads 3 .. 8
-  CHECK(window_start(six, token_count{9}, token_count{4}) == 1);   // reads 4 .. 9
+  CHECK(window_start(six, token_count{5}, token_count{4}) == 0);  // reads 0 .. 5
+  CHECK(window_start(six, token_count{8}, token_count{4}) == 0);  // reads 3 .. 8
+  CHECK(window_start(six, token_count{9}, token_count{4}) == 1);  // reads 4 .. 9
   CHECK(window_start(kv_group{}, token_count{99}, token_count{4}) == 0);
 }
 

@@ -87,8 +87,7 @@ TEST_CASE("every field of inputs and decisions comes back") {
   logged_input cancel{input_kind::cancel, micros{5}, {}, request_id{77}, {}, {}};
   logged_input drain{input_kind::drain, micros{20}, {}, {}, {}, {}};
   logged_input wake{input_kind::wake, micros{20}, {}, {}, {}, {}};
-  logged_input result{input_kind::result, micros{30}, {}, {}, step_id{41},
-                      sample_result().result};
+  logged_input result{input_kind::result, micros{30}, {}, {}, step_id{41}, sample_result().result};
   CHECK(read.inputs[0] == submit);
   CHECK(read.inputs[1] == cancel);
   CHECK(read.inputs[2] == drain);

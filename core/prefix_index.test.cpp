@@ -7,7 +7,9 @@ using namespace octavo;
 
 namespace {
 
-block_key key(std::uint64_t k) { return {k, 0}; }
+block_key key(std::uint64_t k) {
+  return {k, 0};
+}
 
 std::vector<block_id> hits_of(const prefix_index& index, std::vector<block_key> keys,
                               std::vector<token_id> tokens = {}) {
@@ -26,8 +28,7 @@ TEST_CASE("a match is the longest known run of leading blocks") {
   index.publish({key(3), block_id{9}}, {});
   CHECK(hits_of(index, {key(1), key(2), key(3)}) == blocks{block_id{7}});
   index.publish({key(2), block_id{8}}, {});
-  CHECK(hits_of(index, {key(1), key(2), key(3)}) ==
-        blocks{block_id{7}, block_id{8}, block_id{9}});
+  CHECK(hits_of(index, {key(1), key(2), key(3)}) == blocks{block_id{7}, block_id{8}, block_id{9}});
   CHECK(hits_of(index, {key(4)}).empty());
 }
 

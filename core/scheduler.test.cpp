@@ -2,7 +2,7 @@
 // other, and limits at the door. Blocks hold 4 tokens unless said otherwise.
 #include "core/scheduler.hpp"
 
-#include <numeric>
+#include <algorithm>
 
 #include "tests/support/catch.hpp"
 #include "tests/support/fake_world.hpp"
@@ -68,7 +68,8 @@ TEST_CASE("a text that ends is finished by its end, not by its limit") {
   fake_world world{config_of(10)};
   world.submit({.id = 1, .prompt = 6, .output = 2, .max_tokens = 8});
   world.submit({.id = 2, .prompt = 6, .max_tokens = 8});
-  world.complete(0b10);  // stops the second
+  world.complete();
+  world.complete(0b10);  // the second's first token is the step's second sample
   world.run();
   CHECK(world.end_of(1).why == reason::finished_eos);
   CHECK(world.end_of(2).why == reason::finished_stop);
@@ -199,8 +200,7 @@ TEST_CASE("a request preempted in mid-stream goes on where it stopped") {
   CHECK(world.end_of(2).preemptions > 0);
   CHECK(world.text(2).size() == 12);
   for (std::int32_t i = 0; i < 12; ++i) {
-    CHECK(world.text(2)[static_cast<std::size_t>(i)] ==
-          token_at({.id = 2, .prompt = 7}, 0, 7 + i));
+    CHECK(world.text(2)[static_cast<std::size_t>(i)] == token_at({.id = 2, .prompt = 7}, 0, 7 + i));
   }
   // It came back onto the blocks it had filled before, as far as they survived.
   const cache_statistics& cache = world.engine.blocks.statistics();
@@ -216,8 +216,8 @@ TEST_CASE("a static batch's tail runs to its end and frees everything") {
     config.run_ahead = run_ahead;
     fake_world world{config};
     for (std::uint64_t id = 1; id <= 3; ++id) {
-      world.submit({.id = id, .prompt = 5, .output = static_cast<std::int32_t>(id) * 4,
-                    .max_tokens = 20});
+      world.submit(
+          {.id = id, .prompt = 5, .output = static_cast<std::int32_t>(id) * 4, .max_tokens = 20});
     }
     CHECK(world.in_flight() == nullptr);
     world.drain();

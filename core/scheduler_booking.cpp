@@ -243,9 +243,11 @@ void scheduler::book_work(const step& done, std::uint32_t index, result_cursor& 
   if (work.samples > 0) --s.pending_tokens;
   const bool over = s.state == sequence_state::finished || s.held_by_batch;
   // All samples live before one may end, so that the last to end ends the request.
-  children_.assign(1, &s);
-  for (std::uint16_t k = 1; k < work.samples && !over; ++k) children_.push_back(&add_child(s, k));
-  if (work.samples > 1) s.forks_wanted = 0;
+  if (work.samples > 1) {
+    children_.clear();
+    for (std::uint16_t k = 1; k < work.samples && !over; ++k) children_.push_back(&add_child(s, k));
+    s.forks_wanted = 0;
+  }
   const step_result& result = done.result;
   for (std::uint16_t k = 0; k < work.samples; ++k, ++next.token) {
     finish_kind how = finish_kind::none;
@@ -260,7 +262,7 @@ void scheduler::book_work(const step& done, std::uint32_t index, result_cursor& 
       if (keyed) ++next.key;
       continue;
     }
-    sequence& sample = *children_[k];
+    sequence& sample = k == 0 ? s : *children_[k - 1U];
     if (keyed) sample.output_keys.push_back(result.output_keys[next.key++].second);
     book_sample(sample, next.token < result.tokens.size() ? result.tokens[next.token] : -1, how);
   }

@@ -192,8 +192,8 @@ TEST_CASE("run-ahead gives the same texts, books what it wasted and passes no li
   for (const std::int32_t run_ahead : {0, 1}) {
     fake_world world{config_of(14, run_ahead), {.token_ids = true}};
     for (std::uint64_t id = 1; id <= 5; ++id) {
-      world.submit({.id = id, .prompt = 6, .output = static_cast<std::int32_t>(id) * 3,
-                    .max_tokens = 10});
+      world.submit(
+          {.id = id, .prompt = 6, .output = static_cast<std::int32_t>(id) * 3, .max_tokens = 10});
     }
     world.run();
     world.check_end();

@@ -29,7 +29,9 @@ std::int32_t cached_after(const fake_request& first, const fake_request& second,
   return world.end_of(second.id).cached_tokens.raw();
 }
 
-std::int32_t used(const fake_world& world) { return world.statistics().blocks_used.raw(); }
+std::int32_t used(const fake_world& world) {
+  return world.statistics().blocks_used.raw();
+}
 
 // The ends of three samples, none of them twice.
 void check_three_ends(fake_world& world, std::uint64_t id) {

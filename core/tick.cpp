@@ -89,7 +89,7 @@ sequence& tick::victim_for(sequence& requester) const {
 }
 
 void tick::run(sequence& s, token_count count, token_count padding) {
-  assert(count > token_count{0} && count + padding <= budget && fits(s, count));
+  assert(count > token_count{0} && count + padding <= budget);  // grow() checks that it fits
   const bool decode = s.decodes();
   const bool complete = count == s.remaining_tokens();
   const bool first_token = s.output_tokens + s.pending_tokens == token_count{0};

@@ -288,8 +288,8 @@ TEST_CASE("with contiguous memory each sequence takes room for the longest conte
 
 TEST_CASE("who waits for its last token in flight runs no more") {
   hand_tick h{hand_config(20)};
-  sequence& a = h.runs(1, {.prompt = 4, .output = 1, .computed = 5, .max_tokens = 2,
-                           .in_flight = 1});
+  sequence& a =
+      h.runs(1, {.prompt = 4, .output = 1, .computed = 5, .max_tokens = 2, .in_flight = 1});
   h.decide(rule);
   CHECK(h.ran(a) == -1);
 }

@@ -26,10 +26,10 @@ TEST_CASE("a request is let in only where prompt and all it may generate fit") {
 
 TEST_CASE("those that run always have room and are never preempted") {
   hand_tick h{hand_config(6)};
-  sequence& a = h.runs(1, {.prompt = 7, .output = 2, .computed = 8, .max_tokens = 5,
-                           .reserved = 12});
-  sequence& b = h.runs(2, {.prompt = 7, .output = 2, .computed = 8, .max_tokens = 5,
-                           .reserved = 12});
+  sequence& a =
+      h.runs(1, {.prompt = 7, .output = 2, .computed = 8, .max_tokens = 5, .reserved = 12});
+  sequence& b =
+      h.runs(2, {.prompt = 7, .output = 2, .computed = 8, .max_tokens = 5, .reserved = 12});
   h.decide(rule);
   CHECK(h.ran(a) == 1);
   CHECK(h.ran(b) == 1);

@@ -76,8 +76,8 @@ TEST_CASE("prompts are padded to the longest, beyond the budget of other policie
 
 TEST_CASE("a place whose text has ended computes padding until the longest ends") {
   hand_tick h{hand_config(100)};
-  const hand_sequence decode{.prompt = 5, .output = 1, .computed = 5, .max_tokens = 6,
-                             .reserved = 11};
+  const hand_sequence decode{
+      .prompt = 5, .output = 1, .computed = 5, .max_tokens = 6, .reserved = 11};
   h.runs(1, decode).held_by_batch = true;
   sequence& b = h.runs(2, decode);
   h.waits(3, {});
@@ -95,8 +95,8 @@ TEST_CASE("a place whose text has ended computes padding until the longest ends"
 
 TEST_CASE("padding alone is not worth a step") {
   hand_tick h{hand_config(100)};
-  const hand_sequence ending{.prompt = 5, .output = 1, .computed = 6, .max_tokens = 2,
-                             .reserved = 7, .in_flight = 1};
+  const hand_sequence ending{
+      .prompt = 5, .output = 1, .computed = 6, .max_tokens = 2, .reserved = 7, .in_flight = 1};
   h.runs(1, ending).held_by_batch = true;
   h.runs(2, ending);
   h.decide(rule);

@@ -76,6 +76,10 @@ workload_options work_of(const sim_options& o) {
   return w;
 }
 
+int run_gpus(const sim_options& o) {
+  return static_cast<int>(o.tensor_parallel_size) * static_cast<int>(o.replicas);
+}
+
 // What the steps cost and how much KV memory there is.
 struct machine {
   std::shared_ptr<const cost_model> cost;
@@ -84,30 +88,40 @@ struct machine {
   std::vector<kv_group> groups{kv_group{}};
 };
 
-machine machine_without_model(const sim_options& o) {
-  if (o.step_time.empty()) {
+// A duration that may not be zero.
+double positive_duration_us(const std::string& text, const std::string& flag) {
+  const double us = parse_duration_us(text, flag);
+  if (us <= 0) throw input_error(flag + ": '" + text + "' is not allowed; it must be above 0");
+  return us;
+}
+
+machine machine_without_model(const sim_options& o, prepared_run& run) {
+  const bool half = o.model.empty() != o.gpu.empty();
+  if (half || o.step_time.empty() || !o.profile.empty()) {
     throw input_error(
-        "--model and --gpu are needed (sim --list-models, sim --list-gpus), or --step-time");
+        "--model and --gpu are needed together (sim --list-models, sim --list-gpus), or "
+        "--step-time without them");
   }
   if (o.num_gpu_blocks_override <= 0) {
     throw input_error("--num-gpu-blocks-override is needed where no --model and --gpu are given");
   }
+  run.gpus = run_gpus(o);
   cost_options c;
-  c.step_time_us = parse_duration_us(o.step_time, "--step-time");
+  c.step_time_us = positive_duration_us(o.step_time, "--step-time");
   if (!o.host_time.empty()) c.host_step_us = parse_duration_us(o.host_time, "--host-time");
   return {make_cost_model(c), o.num_gpu_blocks_override, 0, {kv_group{}}};
 }
 
 machine machine_of(const sim_options& o, const engine_config& engine, prepared_run& run) {
-  if (o.model.empty() || o.gpu.empty()) return machine_without_model(o);
   cost_options c;
+  c.weights = model::parse_weight_format(o.quantization);
+  c.kv = model::parse_kv_dtype(o.kv_cache_dtype);
+  if (o.model.empty() || o.gpu.empty()) return machine_without_model(o, run);
   c.config = find_model(o.model);
   c.gpu = find_gpu(o.gpu);
   c.tp = to_int32(o.tensor_parallel_size, "--tensor-parallel-size", 1);
-  c.weights = model::parse_weight_format(o.quantization);
-  c.kv = model::parse_kv_dtype(o.kv_cache_dtype);
   c.profile_path = o.profile;
-  if (!o.step_time.empty()) c.step_time_us = parse_duration_us(o.step_time, "--step-time");
+  if (!o.step_time.empty()) c.step_time_us = positive_duration_us(o.step_time, "--step-time");
   if (!o.host_time.empty()) c.host_step_us = parse_duration_us(o.host_time, "--host-time");
   machine m;
   m.cost = make_cost_model(c);
@@ -134,7 +148,7 @@ machine machine_of(const sim_options& o, const engine_config& engine, prepared_r
   }
   run.model_name = c.config.name.empty() ? o.model : c.config.name;
   run.gpu_name = c.gpu.name;
-  run.gpus = c.tp * static_cast<int>(o.replicas);
+  run.gpus = run_gpus(o);
   run.price_usd_per_hour = c.gpu.price_usd_per_hour * run.gpus;
   for (const std::string& note : c.config.notes) run.notes.push_back(note);
   return m;
@@ -180,8 +194,12 @@ void set_budget(const sim_options& o, engine_config& engine, bool final) {
 
 service_objectives objectives_of(const sim_options& o) {
   service_objectives s;
-  if (!o.slo_ttft.empty()) s.ttft_us = parse_duration_us(o.slo_ttft, "--slo-ttft");
-  if (!o.slo_tpot.empty()) s.tpot_us = parse_duration_us(o.slo_tpot, "--slo-tpot");
+  if (!o.slo_ttft.empty()) s.ttft_us = positive_duration_us(o.slo_ttft, "--slo-ttft");
+  if (!o.slo_tpot.empty()) s.tpot_us = positive_duration_us(o.slo_tpot, "--slo-tpot");
+  if (!(o.slo_percentile >= 1 && o.slo_percentile <= 100)) {
+    throw input_error("--slo-percentile: " + std::to_string(o.slo_percentile) +
+                      " is not allowed; 1 to 100 are");
+  }
   s.percentile = o.slo_percentile;
   return s;
 }
@@ -191,6 +209,7 @@ service_objectives objectives_of(const sim_options& o) {
 prepared_run prepare_run(const sim_options& o, std::shared_ptr<const traces::trace> trace) {
   prepared_run run;
   engine_config engine = engine_of(o);
+  to_int32(o.num_gpu_blocks_override, "--num-gpu-blocks-override", 0);
   set_budget(o, engine, false);
   const machine m = machine_of(o, engine, run);
   engine.kv_groups = m.groups;
@@ -212,6 +231,8 @@ prepared_run prepare_run(const sim_options& o, std::shared_ptr<const traces::tra
   run.simulation.router = parse_router(o.router);
   run.simulation.decision_log = !o.no_decision_log;
   run.objectives = objectives_of(o);
+  run.seed = o.seed;
+  run.assume_max_tokens = o.assume_max_tokens;
   if (run.simulation.work.limit == assumed_limit::exact) {
     run.notes.push_back(
         "max_tokens is taken to be exactly what is generated: an oracle that no client has.");

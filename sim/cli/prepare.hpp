@@ -29,6 +29,8 @@ struct prepared_run {
   std::string gpu_name;
   int gpus = 1;
   double price_usd_per_hour = 0;  ///< of all GPUs
+  std::int64_t seed = 0;
+  std::string assume_max_tokens;
   /// How the KV blocks came about, to print.
   std::string memory_arithmetic;
   /// What the reader should know: assumptions, oracles, fitted lengths.

@@ -31,6 +31,8 @@ ordered_json config_of(const prepared_run& run) {
   config["requests"] = work.requests;
   config["concurrency"] = work.concurrency;
   config["warmup"] = work.warmup;
+  config["seed"] = run.seed;
+  config["assume_max_tokens"] = run.assume_max_tokens;
   config["trace_format"] = run.simulation.trace->format;
   config["memory"] = run.memory_arithmetic;
   config["notes"] = run.notes;
@@ -40,6 +42,14 @@ ordered_json config_of(const prepared_run& run) {
                      {"percentile", run.objectives.percentile}};
   }
   return config;
+}
+
+// A name of the trace, quoted where it would break the line (RFC 4180).
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string{"\"\""} : std::string{c};
+  return quoted + '"';
 }
 
 }  // namespace
@@ -98,7 +108,7 @@ void write_requests_csv(const prepared_run& run, const simulation_outcome& outco
     }
     const std::string finish =
         r.ended() ? std::string{octavo::to_string(r.finish)} : std::string{"none"};
-    out << run.simulation.trace->name_of(static_cast<std::uint32_t>(i)) << ','
+    out << csv_field(run.simulation.trace->name_of(static_cast<std::uint32_t>(i))) << ','
         << seconds(r.arrival, micros{0}) << ',' << r.prompt_tokens.raw() << ','
         << r.output_tokens.raw() << ',' << std::max(0, r.cached_tokens.raw()) << ','
         << seconds(r.admitted, r.arrival) << ',' << seconds(r.first_token, r.arrival) << ','

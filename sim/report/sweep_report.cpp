@@ -25,14 +25,6 @@ std::string number(const char* form, double value) {
   return text;
 }
 
-std::string label_of(const sweep_row& row) {
-  std::string text;
-  for (const auto& [flag, value] : row.what.values) {
-    text += (text.empty() ? "" : ", ") + flag + " " + value;
-  }
-  return text.empty() ? "the configuration" : text;
-}
-
 std::string verdict_of(const sweep_row& row) {
   const evaluation& r = row.result;
   if (!r.run) return "infeasible";
@@ -113,7 +105,7 @@ std::string capacity_sentence(const sweep_row& best) {
   std::string text = "Up to " + number("%.2f", r.capacity_rps) + " req/s (" +
                      number("%.2f", r.capacity_scale) + " x the trace's rate)";
   if (r.capacity_is_bound) text += ", where the search stops,";
-  return text + " with " + label_of(best) + ". At that rate: ";
+  return text + " with " + label_of(best.what) + ". At that rate: ";
 }
 
 void print_answer(const sim_options& options, const std::vector<sweep_row>& rows,
@@ -133,7 +125,7 @@ void print_answer(const sim_options& options, const std::vector<sweep_row>& rows
     out << "The fewest that will do: ";
   } else if (rows.size() > 1) {
     out << "Cheapest that " << (best->result.run->objectives.any() ? "meets the objectives" : "keeps up")
-        << ": " << label_of(*best) << ". ";
+        << ": " << label_of(best->what) << ". ";
   }
   out << answer_sentence(*best->result.run, best->result.summary) << '\n';
 }
@@ -163,6 +155,10 @@ void print_table(const std::vector<column>& columns, const std::vector<sweep_row
 
 void print_sweep(const sim_options& options, const std::vector<sweep_row>& rows, double wall_s,
                  std::ostream& out) {
+  if (rows.empty()) {
+    out << "This shard holds none of the configurations.\n";
+    return;
+  }
   print_answer(options, rows, out);
   out << '\n';
   print_table(columns_of(options, rows), rows, out);
@@ -170,7 +166,7 @@ void print_sweep(const sim_options& options, const std::vector<sweep_row>& rows,
   for (const sweep_row& row : rows) runs += row.result.runs;
   out << "\n  * nobody else is both cheaper per token and faster to the first token\n";
   for (const sweep_row& row : rows) {
-    if (!row.result.run) out << "  " << label_of(row) << ": " << row.result.problem << '\n';
+    if (!row.result.run) out << "  " << label_of(row.what) << ": " << row.result.problem << '\n';
   }
   for (const sweep_row& row : rows) {
     if (!row.result.run) continue;

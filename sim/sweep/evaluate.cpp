@@ -44,6 +44,14 @@ class prober {
 
 evaluation find_capacity(const sim_options& options,
                          const std::shared_ptr<const traces::trace>& trace) {
+  if (options.concurrency > 0) {
+    throw input_error("--find-capacity looks for a rate of arrivals, and with --concurrency there "
+                      "is none; leave one of them out");
+  }
+  if (traced_rate(*trace, static_cast<std::uint32_t>(options.requests)) == 0) {
+    throw input_error("--find-capacity: all requests of " + options.trace +
+                      " arrive at 0, so the trace has no rate to scale");
+  }
   prober probe{options, trace};
   const auto good_at = [&](double scale) {
     probe.options().rate_scale = scale;
@@ -53,10 +61,10 @@ evaluation find_capacity(const sim_options& options,
   double high = 0;
   double scale = options.rate_scale;
   if (good_at(scale)) {
-    while (high == 0 && scale < largest_scale) {
-      low = scale;
-      scale *= 2;
-      if (!good_at(scale)) high = scale;
+    low = scale;
+    while (high == 0 && low < largest_scale) {
+      scale = low * 2;
+      (good_at(scale) ? low : high) = scale;
     }
   } else {
     while (low == 0 && scale > smallest_scale) {
@@ -71,7 +79,7 @@ evaluation find_capacity(const sim_options& options,
   }
   evaluation answer = std::move(probe.best);
   answer.runs = probe.runs;
-  answer.capacity_scale = low > 0 ? std::max(low, high == 0 ? scale : low) : 0;
+  answer.capacity_scale = low;
   answer.capacity_is_bound = low > 0 && high == 0;
   answer.capacity_rps =
       answer.capacity_scale *

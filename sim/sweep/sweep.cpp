@@ -62,6 +62,21 @@ class row_runner {
   row_runner(const sim_options& base, std::vector<sweep_row>& rows, progress_callback progress)
       : base_(base), rows_(rows), progress_(std::move(progress)) {}
 
+  /// Resolves each row, so that a bad value anywhere is known before a long run.
+  void check() {
+    for (const sweep_row& row : rows_) {
+      try {
+        const sim_options options = options_of(base_, row.what);
+        static_cast<void>(prepare_run(options, trace_of(options)));
+      } catch (const infeasible_error&) {
+        // An answer, which the table will give.
+      } catch (const input_error& problem) {
+        if (row.what.values.empty()) throw;
+        throw input_error("--vary: " + label_of(row.what) + ": " + problem.what());
+      }
+    }
+  }
+
   void run(std::size_t jobs) {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < std::min(jobs, rows_.size()); ++i) {
@@ -122,6 +137,14 @@ double cost_of(const sweep_row& row) {
 
 }  // namespace
 
+std::string label_of(const variation& what) {
+  std::string text;
+  for (const auto& [flag, value] : what.values) {
+    text += (text.empty() ? "" : ", ") + flag + " " + value;
+  }
+  return text.empty() ? "the configuration" : text;
+}
+
 std::vector<variation> expand_grid(const sim_options& options) {
   std::vector<variation> grid(1);
   for (const std::string& text : options.vary) {
@@ -167,14 +190,12 @@ void mark_pareto(std::vector<sweep_row>& rows) {
 
 int run_sweep(const sim_options& options, std::ostream& out, std::ostream& err) {
   std::vector<sweep_row> rows;
-  for (variation& what : expand_grid(options)) {
-    static_cast<void>(options_of(options, what));  // a bad key or value is known at once
-    rows.push_back({std::move(what), {}, false});
-  }
+  for (variation& what : expand_grid(options)) rows.push_back({std::move(what), {}, false});
   const double start = actors::wall_seconds();
   const std::size_t jobs = options.jobs > 0 ? static_cast<std::size_t>(options.jobs)
                                             : std::max(1U, std::thread::hardware_concurrency());
   row_runner runner{options, rows, options.quiet ? progress_callback{} : make_progress_bar(err)};
+  runner.check();
   runner.run(jobs);
   mark_pareto(rows);
   if (!options.quiet) {

@@ -33,6 +33,9 @@ struct sweep_row {
 /// KEY=V1,V2, an unknown key, or a grid of more than 100,000.
 [[nodiscard]] std::vector<variation> expand_grid(const sim_options& options);
 
+/// "rate-scale 2, policy reserve": a combination for a person.
+[[nodiscard]] std::string label_of(const variation& what);
+
 /// The options of one combination.
 [[nodiscard]] sim_options options_of(const sim_options& base, const variation& what);
 

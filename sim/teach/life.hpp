@@ -28,12 +28,12 @@ struct chapter {
 
 /// Where the time went, and what was computed.
 struct life_sums {
-  micros queued;          ///< before the first admission
-  micros preempted;       ///< in the queue again
+  micros queued;     ///< before the first admission
+  micros preempted;  ///< in the queue again
   micros prefill;
   micros decode;
-  micros stalled;         ///< admitted, without a token
-  micros gap_max;         ///< between two of its tokens
+  micros stalled;  ///< admitted, without a token
+  micros gap_max;  ///< between two of its tokens
   std::int64_t prompt_computed = 0;
   std::int64_t padding = 0;
   std::int64_t hit_tokens = 0;
@@ -56,23 +56,25 @@ class life_listener final : public decision_observer {
 
  private:
   enum class phase : std::uint8_t { unmet, waiting, running, over };
+  /// A step in flight, and the request's part in it, if it has one.
   struct planned {
-    ran_record work;
     micros at;
+    std::optional<ran_record> work;
     bool cut = false;
-    bool has_turn = false;
-    std::string cut_text;
   };
 
   void watch_others(const decision_record& record);
   void book_results(const decision_record& record);
   void book_step(const planned& plan, step_id step, micros from, micros to);
+  void book_token(micros at);
   void book_end(const decision_record& record);
   void arrive(const decision_record& record, const input_record& input);
+  void leave_queue(const decision_record& record, const admitted_record& admitted);
+  void give_way(const decision_record& record, const preempted_record& preempted);
   void pass_wait(micros now);
   void wait(const decision_record& record);
   void plan(const decision_record& record);
-  chapter& stretch(micros from, micros to, std::string key, std::string text, step_id step);
+  chapter& stretch(micros from, micros to, const std::string& key, step_id step);
   void say(micros at, std::string text);
 
   request_id who_;
@@ -81,15 +83,14 @@ class life_listener final : public decision_observer {
   micros ended_;
   micros waiting_since_;
   std::string waiting_for_;
-  bool has_run_ = false;
+  bool was_admitted_ = false;
   std::set<request_id> waiting_before_;
   std::set<request_id> running_before_;
   std::map<step_id, planned> in_flight_;
   micros busy_until_;
   micros last_token_{-1};
-  micros out_of_work_since_;
   std::vector<chapter> chapters_;
-  std::size_t open_wait_ = 0;  ///< index + 1 of the wait that goes on; 0: none
+  std::size_t open_wait_ = 0;  ///< number of the chapter, from 1, of the wait that goes on
   life_sums sums_;
 };
 

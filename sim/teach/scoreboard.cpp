@@ -12,8 +12,8 @@ namespace octavo::sim::teach {
 namespace {
 
 reason most_waited_for(const recording& run) {
-  const auto most = std::ranges::max_element(
-      run.waited_us, {}, [](const auto& entry) { return entry.second; });
+  const auto most =
+      std::ranges::max_element(run.waited_us, {}, [](const auto& entry) { return entry.second; });
   return most == run.waited_us.end() ? reason::routed : most->first;
 }
 
@@ -81,9 +81,9 @@ double wasted_share(const score& s) {
 std::string because(const score& fast, const score& slow) {
   std::string text;
   if (wasted_share(slow) > wasted_share(fast) + 0.01) {
-    text += percent(wasted_share(slow), 1) + " of the tokens that " + slow.name +
-            " computes are " + kind_of_waste(slow.tokens) + " (" + fast.name + ": " +
-            percent(wasted_share(fast), 1) + " wasted)";
+    text += percent(wasted_share(slow), 1) + " of the tokens that " + slow.name + " computes are " +
+            kind_of_waste(slow.tokens) + " (" + fast.name + ": " + percent(wasted_share(fast), 1) +
+            " wasted)";
   }
   if (ratio(slow.wait_mean, fast.wait_mean) > 1.1) {
     if (!text.empty()) text += ", and ";

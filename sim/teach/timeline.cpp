@@ -194,10 +194,11 @@ void print_introduction(const simulation_options& base, const timeline_options& 
     say("  " + std::string(to_string(policy)) + ": " + std::string(rule_of(policy)), 4);
   }
   out << '\n';
+  const bool has_static = std::ranges::count(o.policies, policy_kind::static_batch) > 0;
   say("At most " + std::to_string(engine.max_num_seqs) + " requests run at once and " +
-          std::to_string(engine.max_num_batched_tokens.raw()) + " tokens are computed in a step (" +
-          "static batches are computed whole); KV memory: " +
-          std::to_string(engine.num_blocks.raw()) + " blocks of " +
+          std::to_string(engine.max_num_batched_tokens.raw()) + " tokens are computed in a step" +
+          (has_static ? " (a static batch is computed whole)" : "") +
+          "; KV memory: " + std::to_string(engine.num_blocks.raw()) + " blocks of " +
           std::to_string(engine.block_size.raw()) + " tokens. Step times: " + base.cost->source() +
           ".",
       0);

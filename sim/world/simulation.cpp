@@ -161,6 +161,8 @@ class world {
 
 simulation_outcome simulate(const simulation_options& options) {
   validate(options.engine);
+  // Refused here: once actors run, a constructor that throws would wait for them.
+  static_cast<void>(router{options.router, options.replicas});
   return world{options}.run();
 }
 

@@ -74,6 +74,15 @@ void workload::add_keys(const traces::request& r, std::int32_t from_block, std::
   }
 }
 
+// Whether `later`'s prompt begins with that of `r` and holds its answer.
+bool workload::continues(const traces::request& r, const traces::request& later) const {
+  if (later.prompt_tokens < r.prompt_tokens + r.output_tokens || later.prefix_count == 0) {
+    return false;
+  }
+  const auto whole = static_cast<std::size_t>(r.prompt_tokens.raw() / trace_->prefix_block.raw());
+  return whole == 0 || trace_->prefix_of(r)[whole - 1] == trace_->prefix_of(later)[whole - 1];
+}
+
 request_spec workload::spec_of(std::uint32_t index) const {
   const traces::request& r = trace_->requests[index];
   request_spec spec;
@@ -87,10 +96,9 @@ request_spec workload::spec_of(std::uint32_t index) const {
   // A later turn's prompt holds this answer: it knows the answer's ids.
   for (const std::uint32_t next : followers_of(index)) {
     const std::int32_t all = (r.prompt_tokens + r.output_tokens).raw() / block_size_.raw();
-    const traces::request& follower = trace_->requests[next];
-    if (follower.prompt_tokens >= r.prompt_tokens + r.output_tokens &&
-        std::ssize(spec.keys) == in_prompt) {
-      add_keys(follower, in_prompt, all, spec.keys);
+    const traces::request& later = trace_->requests[next];
+    if (std::ssize(spec.keys) == in_prompt && continues(r, later)) {
+      add_keys(later, in_prompt, all, spec.keys);
     }
   }
   return spec;

@@ -45,9 +45,11 @@ class workload {
   [[nodiscard]] std::uint32_t size() const { return size_; }
   [[nodiscard]] const traces::trace& trace() const { return *trace_; }
   [[nodiscard]] const workload_options& options() const { return options_; }
-  /// When request `index` arrives by itself, on the scaled clock.
+  /// When request `index` arrives by itself, on the scaled clock; think times and
+  /// cancellations do not scale.
   [[nodiscard]] micros arrival(std::uint32_t index) const;
-  /// A duration of the trace on the scaled clock; think times do not scale.
+  /// What the client submits, with the keys of the blocks that the trace knows: its
+  /// prompt's, and those of its answer where a later turn's prompt holds it.
   [[nodiscard]] request_spec spec_of(std::uint32_t index) const;
   /// Requests that arrive after `index` has finished.
   [[nodiscard]] std::vector<std::uint32_t> followers_of(std::uint32_t index) const;
@@ -55,6 +57,7 @@ class workload {
 
  private:
   [[nodiscard]] token_count limit_of(const traces::request& r) const;
+  [[nodiscard]] bool continues(const traces::request& r, const traces::request& later) const;
   void add_keys(const traces::request& r, std::int32_t from_block, std::int32_t to_block,
                 std::vector<block_key>& keys) const;
 

@@ -53,12 +53,12 @@ void workload_source::arrive_due() {
   const std::uint32_t loop = work_->options().concurrency;
   for (;;) {
     skip_dependent();
-    const bool open = loop > 0 ? outstanding_ < loop : true;
+    if (loop > 0 && outstanding_ >= loop) break;
     if (!dependent_.empty() && dependent_.top().at <= moment) {
       const std::uint32_t index = dependent_.top().index;
       dependent_.pop();
       submit(index);
-    } else if (next_ < work_->size() && open && (loop > 0 || work_->arrival(next_) <= moment)) {
+    } else if (next_ < work_->size() && (loop > 0 || work_->arrival(next_) <= moment)) {
       submit(next_++);
     } else {
       break;
@@ -90,8 +90,10 @@ void workload_source::submit(std::uint32_t index) {
 
 // A timer for the next arrival that does not wait for a finish.
 void workload_source::arm() {
+  const std::uint32_t loop = work_->options().concurrency;
+  if (loop > 0 && outstanding_ >= loop) return;
   micros next{-1};
-  if (work_->options().concurrency == 0 && next_ < work_->size()) next = work_->arrival(next_);
+  if (loop == 0 && next_ < work_->size()) next = work_->arrival(next_);
   if (!dependent_.empty() && (next < micros{0} || dependent_.top().at < next)) {
     next = dependent_.top().at;
   }
@@ -102,6 +104,10 @@ void workload_source::arm() {
 }
 
 void workload_source::note_arrival() {
+  // The time before there was anything to do is nobody's.
+  if (arrived_ == 1) {
+    for (gauge& g : gauges_) g.since = now();
+  }
   outcome_.submitted = static_cast<std::int64_t>(arrived_);
   outcome_.last_arrival = now();
   std::int64_t waiting = 0;
@@ -168,11 +174,16 @@ void workload_source::release_followers(std::uint32_t index) {
 }
 
 void workload_source::abandon(std::uint32_t index) {
-  outcome_.requests[index].finish = reason::finished_cancelled;
-  outcome_.requests[index].prompt_tokens = work_->trace().requests[index].prompt_tokens;
-  ++ended_;
-  ++abandoned_;
-  for (const std::uint32_t next : work_->followers_of(index)) abandon(next);
+  std::vector<std::uint32_t> lost{index};
+  while (!lost.empty()) {
+    const std::uint32_t one = lost.back();
+    lost.pop_back();
+    outcome_.requests[one].finish = reason::finished_cancelled;
+    outcome_.requests[one].prompt_tokens = work_->trace().requests[one].prompt_tokens;
+    ++ended_;
+    ++abandoned_;
+    for (const std::uint32_t next : work_->followers_of(one)) lost.push_back(next);
+  }
 }
 
 void workload_source::note_usage(const actors::event_batch& batch) {

@@ -167,9 +167,8 @@ fuzz_case shrunk(fuzz_case c) {
 
 /// Runs cases in one child, which notes the seed it is at.
 std::optional<std::uint64_t> first_that_breaks(std::uint64_t first, std::uint64_t end) {
-  auto* at = static_cast<volatile std::uint64_t*>(mmap(nullptr, sizeof(std::uint64_t),
-                                                       PROT_READ | PROT_WRITE,
-                                                       MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* at = static_cast<volatile std::uint64_t*>(mmap(
+      nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (at == MAP_FAILED) return std::nullopt;
   std::fflush(nullptr);
   const pid_t child = fork();

@@ -33,8 +33,7 @@ struct advance_clock {
   std::int64_t us = 0;
 };
 
-using command =
-    std::variant<submit, cancel, complete_step, fail_step, drain, wake, advance_clock>;
+using command = std::variant<submit, cancel, complete_step, fail_step, drain, wake, advance_clock>;
 
 struct fuzz_case {
   engine_config config;
@@ -136,8 +135,8 @@ inline std::string code_of(const engine_config& c) {
   field("max_num_queued_tokens", c.max_num_queued_tokens, usual.max_num_queued_tokens);
   text += out.str() + "  c.config.kv_groups = {";
   for (std::size_t i = 0; i < c.kv_groups.size(); ++i) {
-    text += (i > 0 ? ", " : "") + ("kv_group{token_count{" +
-                                   std::to_string(c.kv_groups[i].window.raw()) + "}}");
+    text += (i > 0 ? ", " : "") +
+            ("kv_group{token_count{" + std::to_string(c.kv_groups[i].window.raw()) + "}}");
   }
   return text + "};\n";
 }

@@ -30,9 +30,7 @@ struct hand_sequence {
 
 class hand_tick {
  public:
-  explicit hand_tick(const engine_config& c) : config(c), ledger(config) {
-    plan.id = step_id{1};
-  }
+  explicit hand_tick(const engine_config& c) : config(c), ledger(config) { plan.id = step_id{1}; }
 
   sequence& runs(std::uint64_t id, const hand_sequence& from) {
     sequence& s = make(id, from);

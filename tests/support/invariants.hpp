@@ -51,8 +51,8 @@ class invariants final : public decision_observer {
     for (const naming_command& naming : plan.namings) {
       const auto work = std::ranges::find(plan.work, naming.sequence, &sequence_work::sequence);
       require(work != plan.work.end(), "a block is named without work", naming.sequence);
-      const std::int64_t end = std::int64_t{naming.first_block + naming.count} *
-                               config_.block_size.raw();
+      const std::int64_t end =
+          std::int64_t{naming.first_block + naming.count} * config_.block_size.raw();
       require(end <= work->first_position.raw() + work->count.raw(), "a named block is not full",
               end);
     }
@@ -72,8 +72,8 @@ class invariants final : public decision_observer {
               now.waiting);
     }
     require(now.running <= config_.max_num_seqs, "running sequences over the cap", now.running);
-    require(now.kv_tokens >= 0 && now.kv_tokens <= std::int64_t{now.blocks_used.raw()} *
-                                                       config_.block_size.raw(),
+    require(now.kv_tokens >= 0 &&
+                now.kv_tokens <= std::int64_t{now.blocks_used.raw()} * config_.block_size.raw(),
             "KV tokens out of 0 .. used blocks", now.kv_tokens);
     check_monotone(now);
     const cache_statistics& cache = ring_.blocks.statistics();
@@ -107,8 +107,7 @@ class invariants final : public decision_observer {
             "ends do not add up", now.submitted);
     require(now.running == 0 && now.waiting == 0 && now.waiting_tokens == 0, "somebody is left",
             now.waiting);
-    require(now.blocks_used == block_count{0}, "blocks are held by nobody",
-            now.blocks_used.raw());
+    require(now.blocks_used == block_count{0}, "blocks are held by nobody", now.blocks_used.raw());
     require(ring_.blocks.free() == ring_.blocks.total(), "blocks leak", ring_.blocks.free().raw());
     require(now.kv_tokens == 0, "KV tokens are held by nobody", now.kv_tokens);
     ring_.blocks.check_integrity();

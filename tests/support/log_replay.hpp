@@ -27,11 +27,20 @@ inline void replay(const engine_config& config,
     const logged_step recorded = decoder.decode(payloads[i]);
     for (const logged_input& input : recorded.inputs) {
       switch (input.kind) {
-        case input_kind::none: break;
-        case input_kind::submit: engine.scheduler.on_submit(input.spec, input.stamp); break;
-        case input_kind::cancel: engine.scheduler.on_cancel(input.request, input.stamp); break;
-        case input_kind::drain: engine.scheduler.on_drain(input.stamp); break;
-        case input_kind::wake: engine.scheduler.on_wake(input.stamp); break;
+        case input_kind::none:
+          break;
+        case input_kind::submit:
+          engine.scheduler.on_submit(input.spec, input.stamp);
+          break;
+        case input_kind::cancel:
+          engine.scheduler.on_cancel(input.request, input.stamp);
+          break;
+        case input_kind::drain:
+          engine.scheduler.on_drain(input.stamp);
+          break;
+        case input_kind::wake:
+          engine.scheduler.on_wake(input.stamp);
+          break;
         case input_kind::result:
           if (flight.empty()) throw std::logic_error("replay: a result of no step");
           flight.front()->result = input.result;

@@ -41,8 +41,8 @@ struct fake_request {
 /// A well-mixed number for a few coordinates.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b = 0,
                                           std::uint64_t c = 0) {
-  std::uint64_t x = a * 0x9e3779b97f4a7c15ULL ^ (b + 1) * 0xbf58476d1ce4e5b9ULL ^
-                    (c + 1) * 0x94d049bb133111ebULL;
+  std::uint64_t x =
+      a * 0x9e3779b97f4a7c15ULL ^ (b + 1) * 0xbf58476d1ce4e5b9ULL ^ (c + 1) * 0x94d049bb133111ebULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
@@ -64,9 +64,7 @@ class paged_kv {
       : config_(config), width_(static_cast<std::size_t>(config.block_size.raw())) {}
 
   void add(const fake_request& r) { requests_.emplace(r.id, r); }
-  [[nodiscard]] const fake_request& request(request_id id) const {
-    return requests_.at(id.raw());
-  }
+  [[nodiscard]] const fake_request& request(request_id id) const { return requests_.at(id.raw()); }
 
   /// Carries a step out: reads what attention would read, writes what is
   /// computed. Throws std::logic_error where it would read the wrong KV.
