@@ -9,7 +9,9 @@ namespace octavo::actors {
 
 prefix_cache_shell::prefix_cache_shell(caf::actor_config& config, const engine_config& engine,
                                        block_manager_actor blocks)
-    : prefix_cache_actor::base(config), core_(engine.block_size), blocks_(std::move(blocks)) {}
+    : ordered_actor<prefix_cache_actor::base>(config),
+      core_(engine.block_size),
+      blocks_(std::move(blocks)) {}
 
 prefix_cache_actor::behavior_type prefix_cache_shell::make_behavior() {
   return {
@@ -22,7 +24,9 @@ prefix_cache_actor::behavior_type prefix_cache_shell::make_behavior() {
 
 block_manager_shell::block_manager_shell(caf::actor_config& config, const engine_config& engine,
                                          executor_actor executor)
-    : block_manager_actor::base(config), core_(engine), executor_(std::move(executor)) {}
+    : ordered_actor<block_manager_actor::base>(config),
+      core_(engine),
+      executor_(std::move(executor)) {}
 
 block_manager_actor::behavior_type block_manager_shell::make_behavior() {
   return {

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "actors/messages.hpp"
+#include "actors/ordered_actor.hpp"
 #include "core/block_manager.hpp"
 #include "core/prefix_index.hpp"
 
 namespace octavo::actors {
 
 /// Answers what is known, and passes the question on to the block manager.
-class prefix_cache_shell : public prefix_cache_actor::base {
+class prefix_cache_shell : public ordered_actor<prefix_cache_actor::base> {
  public:
   prefix_cache_shell(caf::actor_config& config, const engine_config& engine,
                      block_manager_actor blocks);
@@ -24,7 +25,7 @@ class prefix_cache_shell : public prefix_cache_actor::base {
 
 /// Confirms matches; commits plans and passes them on to the executor. A plan
 /// that only releases it answers itself.
-class block_manager_shell : public block_manager_actor::base {
+class block_manager_shell : public ordered_actor<block_manager_actor::base> {
  public:
   block_manager_shell(caf::actor_config& config, const engine_config& engine,
                       executor_actor executor);

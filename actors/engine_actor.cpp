@@ -21,7 +21,7 @@ constexpr std::size_t former_homes_max = 1000;
 
 engine_shell::engine_shell(caf::actor_config& config, router_kind kind,
                            std::vector<scheduler_actor> replicas, route_observer* observer)
-    : engine_actor::base(config),
+    : ordered_actor<engine_actor::base>(config),
       router_(kind, static_cast<std::uint32_t>(replicas.size())),
       replicas_(std::move(replicas)),
       observer_(observer),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/messages.hpp"
+#include "actors/ordered_actor.hpp"
 #include "core/router.hpp"
 
 namespace octavo::actors {
@@ -20,7 +21,7 @@ class route_observer {
   virtual void on_route(request_id id, const route& chosen) = 0;
 };
 
-class engine_shell : public engine_actor::base {
+class engine_shell : public ordered_actor<engine_actor::base> {
  public:
   engine_shell(caf::actor_config& config, router_kind kind, std::vector<scheduler_actor> replicas,
                route_observer* observer);

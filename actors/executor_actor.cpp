@@ -8,7 +8,7 @@
 namespace octavo::actors {
 
 executor_shell::executor_shell(caf::actor_config& config, std::unique_ptr<executor> core)
-    : executor_actor::base(config), core_(std::move(core)) {}
+    : ordered_actor<executor_actor::base>(config), core_(std::move(core)) {}
 
 executor_actor::behavior_type executor_shell::make_behavior() {
   return {

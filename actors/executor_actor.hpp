@@ -5,11 +5,12 @@
 #include <memory>
 
 #include "actors/messages.hpp"
+#include "actors/ordered_actor.hpp"
 #include "core/executor.hpp"
 
 namespace octavo::actors {
 
-class executor_shell : public executor_actor::base {
+class executor_shell : public ordered_actor<executor_actor::base> {
  public:
   executor_shell(caf::actor_config& config, std::unique_ptr<executor> core);
 

@@ -11,7 +11,7 @@ namespace octavo::actors {
 scheduler_shell::scheduler_shell(caf::actor_config& config, scheduler_setup setup,
                                  prefix_cache_actor prefixes, block_manager_actor blocks,
                                  executor_actor executor)
-    : scheduler_actor::base(config),
+    : ordered_actor<scheduler_actor::base>(config),
       setup_(std::move(setup)),
       core_(setup_.config, *setup_.log),
       journal_(setup_.explained_requests),

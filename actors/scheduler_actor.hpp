@@ -14,6 +14,7 @@
 #include "actors/engine_clock.hpp"
 #include "actors/explain_journal.hpp"
 #include "actors/messages.hpp"
+#include "actors/ordered_actor.hpp"
 #include "core/decision_log.hpp"
 #include "core/scheduler.hpp"
 
@@ -32,7 +33,7 @@ struct scheduler_setup {
   std::size_t explained_requests = 1000;
 };
 
-class scheduler_shell : public scheduler_actor::base {
+class scheduler_shell : public ordered_actor<scheduler_actor::base> {
  public:
   scheduler_shell(caf::actor_config& config, scheduler_setup setup, prefix_cache_actor prefixes,
                   block_manager_actor blocks, executor_actor executor);

@@ -283,11 +283,13 @@ logged_step decision_log_decoder::decode(std::span<const std::byte> payload) {
   get_decisions(in, decoded.decisions);
   if (!in.done()) throw std::out_of_range("bytes behind the record's end");
   for (const logged_input& input : decoded.inputs) {
-    decoded.decisions.inputs.push_back({input.kind, input.stamp,
-                                        input.kind == input_kind::submit ? input.spec.id
-                                                                         : input.request,
-                                        input.spec.prompt_tokens, input.spec.max_tokens,
-                                        input.step});
+    input_record brief{input.kind, input.stamp, input.request, {}, {}, input.step};
+    if (input.kind == input_kind::submit) {
+      brief.request = input.spec.id;
+      brief.prompt_tokens = input.spec.prompt_tokens;
+      brief.max_tokens = input.spec.max_tokens;
+    }
+    decoded.decisions.inputs.push_back(brief);
   }
   return decoded;
 }

@@ -97,10 +97,10 @@ TEST_CASE("every field of inputs and decisions comes back") {
   decision_record expected = sample_record();
   expected.inputs = {
       {input_kind::submit, micros{10}, sample_spec().id, token_count{374}, token_count{200}, {}},
-      {input_kind::cancel, micros{5}, request_id{77}, {}, token_count{1}, {}},
-      {input_kind::drain, micros{20}, {}, {}, token_count{1}, {}},
-      {input_kind::wake, micros{20}, {}, {}, token_count{1}, {}},
-      {input_kind::result, micros{30}, {}, {}, token_count{1}, step_id{41}}};
+      {input_kind::cancel, micros{5}, request_id{77}, {}, {}, {}},
+      {input_kind::drain, micros{20}, {}, {}, {}, {}},
+      {input_kind::wake, micros{20}, {}, {}, {}, {}},
+      {input_kind::result, micros{30}, {}, {}, {}, step_id{41}}};
   CHECK(read.decisions == expected);
 }
 
@@ -115,10 +115,13 @@ TEST_CASE("a batch that decodes on is stored once and comes back each time") {
     log.commit(record);
   }
   CHECK(kept.payloads[1].size() < kept.payloads[0].size());
+  record.ran[1].who.request = request_id{3};  // another batch of the same size
+  log.commit(record);
   decision_log_decoder decoder;
   for (std::uint64_t i = 0; i < 3; ++i) {
     CHECK(decoder.decode(kept.payloads[i]).decisions.ran == two_decodes());
   }
+  CHECK(decoder.decode(kept.payloads[3]).decisions.ran == record.ran);
 }
 
 TEST_CASE("the chain changes with the header and with any byte of any record") {

@@ -97,13 +97,13 @@ TEST_CASE("a static batch under run-ahead comes to an end") {
   CHECK_NOTHROW(execute(c));
 }
 
-TEST_CASE("a policy that can start nobody of a windowed model's queue ends them one by one") {
+TEST_CASE("samples of a static batch that start on cached blocks need no more than they hold") {
   fuzz_case c;
-  c.config = config_of(policy_kind::static_batch, 9, 0);
-  c.config.enable_prefix_caching = false;
-  c.config.kv_groups = {kv_group{}, kv_group{token_count{2}}};
-  c.commands = {submit{{.id = 1, .prompt = 7, .max_tokens = 30}},
-                submit{{.id = 2, .prompt = 8, .max_tokens = 30}},
-                submit{{.id = 3, .prompt = 2, .max_tokens = 2}}, drain{}};
+  c.config = config_of(policy_kind::static_batch, 7, 1);
+  c.config.block_size = token_count{1};
+  c.config.scheduler_reserve_full_isl = false;
+  c.config.max_num_seqs = 5;
+  c.options = {.prompt_keys = false, .output_keys = true};
+  c.commands = {submit{{.id = 26, .prompt = 5, .max_tokens = 3, .n = 5}}};
   CHECK_NOTHROW(execute(c));
 }

@@ -10,7 +10,9 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-block_key key(std::uint64_t id) { return {id, 1}; }
+block_key key(std::uint64_t id) {
+  return {id, 1};
+}
 
 request_spec prompt_of(std::uint64_t id, std::int32_t tokens,
                        std::initializer_list<std::uint64_t> blocks = {}) {
@@ -43,8 +45,8 @@ TEST_CASE("least loaded counts outstanding prompt tokens; the lowest number wins
   r.finished(request_id{0});
   CHECK(r.choose(prompt_of(5, 1)).replica == 0);  // 0 15 11
   CHECK(r.replica_of(request_id{5}) == 0);
-  CHECK(r.replica_of(request_id{0}) == 3);  // no longer known
-  r.finished(request_id{0});                // a second time changes nothing
+  CHECK(r.replica_of(request_id{0}) == 3);        // no longer known
+  r.finished(request_id{0});                      // a second time changes nothing
   CHECK(r.choose(prompt_of(6, 1)).replica == 0);  // 1 15 11
 }
 
@@ -66,8 +68,8 @@ TEST_CASE("prefix affinity follows the longest prefix sent before") {
 
 TEST_CASE("where several replicas know a prefix, the longest match wins, then the load") {
   router r{router_kind::prefix_affinity, 3};
-  static_cast<void>(r.choose(prompt_of(0, 70'000, {1})));   // replica 0
-  static_cast<void>(r.choose(prompt_of(1, 10, {1, 2})));    // relieved: replica 1
+  static_cast<void>(r.choose(prompt_of(0, 70'000, {1})));  // replica 0
+  static_cast<void>(r.choose(prompt_of(1, 10, {1, 2})));   // relieved: replica 1
   CHECK(r.replica_of(request_id{1}) == 1);
   CHECK(r.choose(prompt_of(2, 10, {1, 2, 3})).replica == 1);  // only 1 knows block 2
   const route equal = r.choose(prompt_of(3, 10, {1}));        // both know it; 1 has less to do

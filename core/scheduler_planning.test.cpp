@@ -157,6 +157,41 @@ TEST_CASE("samples share the prompt's full blocks and copy the partial one") {
   }
 }
 
+TEST_CASE("a group takes one seat for each sample, before and after it has forked") {
+  fake_world world{config_of(40)};  // 8 seats
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    world.submit({.id = id, .prompt = 6, .max_tokens = 9, .n = 3});
+  }
+  world.submit({.id = 4, .prompt = 6, .max_tokens = 9});
+  CHECK(world.statistics().running == 1);
+  world.complete();  // request 1 forks and request 2 gets in: 3 + 3 seats
+  CHECK(world.statistics().running == 4);
+  world.complete();
+  CHECK(world.statistics().running == 6);  // two seats are too few for request 3
+  CHECK(world.statistics().waiting == 2);
+  world.cancel(2);
+  world.complete();
+  CHECK(world.statistics().running == 4);  // 1's three samples and request 3
+  world.run();
+  world.check_end();
+}
+
+TEST_CASE("the output keys of a trace are those of sample 0, not of its siblings") {
+  for (const auto policy : {policy_kind::continuous, policy_kind::reserve}) {
+    engine_config config = config_of(60);
+    config.policy = policy;
+    fake_world world{config, {.text_keys = true}};
+    world.submit({.id = 1, .prompt = 6, .max_tokens = 12, .n = 2});
+    world.run();
+    // The next turn of sample 0's conversation finds its own blocks; the fake
+    // memory would notice those of sample 1.
+    world.submit({.id = 2, .prompt = 6, .max_tokens = 12, .n = 2});
+    world.run();
+    world.check_end();
+    CHECK(world.engine.prefixes.size() > 4);
+  }
+}
+
 TEST_CASE("a prompt of whole blocks is shared without a copy") {
   fake_world world{config_of(40)};
   world.submit({.id = 1, .prompt = 8, .max_tokens = 4, .n = 3});

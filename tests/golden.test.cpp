@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,7 @@
 
 #include "actors/engine_actor.hpp"
 #include "actors/executor_actor.hpp"
+#include "actors/ordered_actor.hpp"
 #include "actors/replica.hpp"
 #include "sim/cost/constant.hpp"
 #include "sim/replay/replay.hpp"
@@ -75,6 +77,20 @@ class ledger_of_ends {
   std::set<std::pair<std::uint64_t, std::uint16_t>> over_;
   std::map<std::uint64_t, int> done_;
   std::string problem_;
+};
+
+class listener final : public actors::ordered_actor<actors::sink_actor::base> {
+ public:
+  listener(caf::actor_config& config, ledger_of_ends& ends)
+      : actors::ordered_actor<actors::sink_actor::base>(config), ends_(ends) {}
+
+  behavior_type make_behavior() override {
+    return {
+        [this](actors::events_atom, const actors::event_batch_ptr& batch) { ends_.hear(*batch); }};
+  }
+
+ private:
+  ledger_of_ends& ends_;
 };
 
 engine_config config_of(std::uint64_t seed) {
@@ -175,12 +191,7 @@ class real_run {
     const actors::replica ring = spawn(system);
     const auto engine = system.spawn<actors::engine_shell>(router_kind::round_robin,
                                                            std::vector{ring.scheduler}, nullptr);
-    const actors::sink_actor sink =
-        system.spawn([this](actors::sink_actor::pointer) -> actors::sink_actor::behavior_type {
-          return {[this](actors::events_atom, const actors::event_batch_ptr& batch) {
-            ends_.hear(*batch);
-          }};
-        });
+    const actors::sink_actor sink = system.spawn<listener>(std::ref(ends_));
     std::vector<std::thread> clients;
     for (int i = 0; i < submitters; ++i) {
       clients.emplace_back([&, i] { run_client(seed_, i, engine, sink); });

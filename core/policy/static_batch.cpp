@@ -26,7 +26,8 @@ batch_choice choose_batch(const tick& t, std::span<const admission_candidate> ca
   block_count needed;
   for (const admission_candidate& candidate : candidates) {
     const token_count reserved = t.reservation(*candidate.who, true);
-    needed += admission_need(t, candidate, candidate.who->known_tokens(), reserved);
+    const token_count hit = hit_tokens(candidate, t.config.block_size);
+    needed += admission_need(t, candidate, candidate.who->known_tokens() - hit, reserved);
     if (needed > t.ledger.free()) {
       choice.next_does_not_fit = true;
       break;

@@ -7,6 +7,8 @@
 #include "sim/catalogue/catalogue.hpp"
 #include "sim/cli/options.hpp"
 #include "sim/cli/run.hpp"
+#include "sim/cli/views.hpp"
+#include "sim/replay/replay.hpp"
 #include "sim/sweep/sweep.hpp"
 
 namespace octavo::sim {
@@ -29,8 +31,17 @@ int dispatch(const sim_options& options, std::ostream& out, std::ostream& err) {
     kv_table(find_model(options.kv_table), out);
     return exit_good;
   }
+  if (!options.replay.empty()) return replay_command(options.replay, options.verify, out, err);
   if (options.trace.empty()) {
     throw input_error("--trace is needed: a request trace to replay. sim --help lists the flags.");
+  }
+  if (options.timeline) {
+    show_timeline(options, out);
+    return exit_good;
+  }
+  if (!options.explain.empty()) {
+    show_explanation(options, out);
+    return exit_good;
   }
   if (!options.vary.empty() || options.find_capacity || options.find_min_gpus) {
     return run_sweep(options, out, err);

@@ -8,7 +8,9 @@ using namespace octavo::sim::teach;
 
 namespace {
 
-span part(int from, int to, activity what) { return {micros{from}, micros{to}, what}; }
+span part(int from, int to, activity what) {
+  return {micros{from}, micros{to}, what};
+}
 
 std::string ascii(const lifeline& life, const time_window& window) {
   recording run;

@@ -50,9 +50,9 @@ TEST_CASE("continuous: a waiting request takes the place of one that ended") {
         std::vector{from_to(0, 10, activity::prefill), from_to(10, 40, activity::decode)});
   CHECK(joined(run.lives[1].spans) ==
         std::vector{from_to(0, 10, activity::prefill), from_to(10, 20, activity::decode)});
-  CHECK(joined(run.lives[2].spans) ==
-        std::vector{from_to(15, 20, activity::waiting), from_to(20, 30, activity::prefill),
-                    from_to(30, 40, activity::decode)});
+  CHECK(joined(run.lives[2].spans) == std::vector{from_to(15, 20, activity::waiting),
+                                                  from_to(20, 30, activity::prefill),
+                                                  from_to(30, 40, activity::decode)});
   CHECK(ms(run.lives[0].token_times) == std::vector{10, 20, 30, 40});
   CHECK(ms(run.lives[2].token_times) == std::vector{30, 40});
   // Every token but each answer's last is computed: 8 + 3, 4 + 1, 4 + 1.
@@ -68,9 +68,9 @@ TEST_CASE("static: padding and held places are waste") {
   CHECK(joined(run.lives[1].spans) ==
         std::vector{from_to(0, 5, activity::prefill), from_to(5, 10, activity::waste),
                     from_to(10, 20, activity::decode), from_to(20, 40, activity::waste)});
-  CHECK(joined(run.lives[2].spans) ==
-        std::vector{from_to(15, 40, activity::waiting), from_to(40, 50, activity::prefill),
-                    from_to(50, 60, activity::decode)});
+  CHECK(joined(run.lives[2].spans) == std::vector{from_to(15, 40, activity::waiting),
+                                                  from_to(40, 50, activity::prefill),
+                                                  from_to(50, 60, activity::decode)});
   CHECK(run.tokens.useful == 21);
   CHECK(run.tokens.padding == 6);
   // Heard of at the boundary at 20 ms, it waits for the batch until 40 ms.
@@ -106,9 +106,9 @@ TEST_CASE("a step planned ahead of an end is waste") {
   simulation_options options = small_world({{0, 4, 2}});
   options.engine.run_ahead = 1;
   const recording run = record(options, policy_kind::continuous);
-  CHECK(joined(run.lives[0].spans) ==
-        std::vector{from_to(0, 10, activity::prefill), from_to(10, 20, activity::decode),
-                    from_to(20, 30, activity::waste)});
+  CHECK(joined(run.lives[0].spans) == std::vector{from_to(0, 10, activity::prefill),
+                                                  from_to(10, 20, activity::decode),
+                                                  from_to(20, 30, activity::waste)});
   CHECK(run.tokens.useful == 5);
   CHECK(run.tokens.overrun == 1);
   CHECK(ms(run.lives[0].token_times) == std::vector{10, 20});

@@ -112,7 +112,7 @@ fuzz_case random_case(std::uint64_t seed) {
   dice d{seed};
   fuzz_case made;
   made.config = random_config(d);
-  made.options = {d.one_in(3), !d.one_in(4), d.one_in(2)};
+  made.options = {d.one_in(3), !d.one_in(4), d.one_in(2), d.one_in(3)};
   std::uint64_t next_id = 1;
   for (int i = 0; i < commands_per_case; ++i) {
     made.commands.push_back(random_command(d, made.config, next_id));

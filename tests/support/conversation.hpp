@@ -24,6 +24,7 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
+#include "actors/ordered_actor.hpp"
 #include "actors/replica.hpp"
 #include "core/decision_log.hpp"
 
@@ -32,12 +33,12 @@ namespace octavo::test {
 using lines = std::vector<std::string>;
 
 /// An executor that holds its steps until the test answers them.
-class held_executor : public actors::executor_actor::base {
+class held_executor : public actors::ordered_actor<actors::executor_actor::base> {
  public:
   using steps = std::deque<step_ptr>;
 
   held_executor(caf::actor_config& config, std::shared_ptr<steps> held)
-      : actors::executor_actor::base(config), held_(std::move(held)) {}
+      : actors::ordered_actor<actors::executor_actor::base>(config), held_(std::move(held)) {}
 
   const char* name() const override { return "executor"; }
   behavior_type make_behavior() override {
@@ -71,10 +72,12 @@ struct heard {
   }
 };
 
-class listening_client : public actors::sink_actor::base {
+class listening_client : public actors::ordered_actor<actors::sink_actor::base> {
  public:
   listening_client(caf::actor_config& config, std::string name, std::shared_ptr<heard> memory)
-      : actors::sink_actor::base(config), name_(std::move(name)), heard_(std::move(memory)) {}
+      : actors::ordered_actor<actors::sink_actor::base>(config),
+        name_(std::move(name)),
+        heard_(std::move(memory)) {}
 
   const char* name() const override { return name_.c_str(); }
   behavior_type make_behavior() override {

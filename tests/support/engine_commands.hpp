@@ -148,7 +148,8 @@ inline std::string code_of(const fuzz_case& c) {
   text += code_of(c.config);
   text += std::string{"  c.options = {.token_ids = "} + flag(c.options.token_ids) +
           ", .prompt_keys = " + flag(c.options.prompt_keys) +
-          ", .output_keys = " + flag(c.options.output_keys) + "};\n";
+          ", .output_keys = " + flag(c.options.output_keys) +
+          ", .text_keys = " + flag(c.options.text_keys) + "};\n";
   text += "  c.commands = {";
   for (std::size_t i = 0; i < c.commands.size(); ++i) {
     text += (i > 0 ? ",\n                " : "") + code_of(c.commands[i]);

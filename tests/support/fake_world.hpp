@@ -26,6 +26,7 @@ struct world_options {
   bool token_ids = false;    ///< prompts and results carry token ids
   bool prompt_keys = true;   ///< requests carry the keys of their prompt's blocks
   bool output_keys = false;  ///< results carry the keys of blocks they complete
+  bool text_keys = false;    ///< requests carry the keys of sample 0's output too, as in a trace
 };
 
 /// Keeps a log's records in memory.
@@ -58,7 +59,7 @@ class fake_world {
   // ---- commands; inputs take effect at the next step boundary
   void submit(const fake_request& r) {
     kv_.add(r);
-    invariants_.on_submit(request_id{r.id});
+    invariants_.on_submit(request_id{r.id}, token_count{r.prompt});
     inputs_.push_back({input_kind::submit, r, r.id});
     at_boundary(false);
   }
@@ -220,6 +221,7 @@ class fake_world {
     spec.priority = r.priority;
     spec.n = r.n;
     if (options_.prompt_keys) spec.keys = keys_of(r, 0, r.prompt);
+    if (options_.text_keys) spec.keys = keys_of(r, 0, r.prompt + std::max(0, r.max_tokens));
     if (options_.token_ids) {
       auto prompt = std::make_shared<std::vector<token_id>>();
       for (std::int32_t p = 0; p < r.prompt; ++p) prompt->push_back(token_at(r, 0, p));

@@ -21,7 +21,10 @@ class invariants final : public decision_observer {
     observed.scheduler.observe(*this);
   }
 
-  void on_submit(request_id id) { ++submitted_[id.raw()]; }
+  void on_submit(request_id id, token_count prompt) {
+    ++submitted_[id.raw()];
+    prompts_[id.raw()] = prompt;
+  }
 
   void on_record(const decision_record& record) override {
     std::int64_t tokens = 0;
@@ -90,6 +93,11 @@ class invariants final : public decision_observer {
     if (event.request_done) --found->second;
     const bool trimmed = std::ranges::any_of(
         config_.kv_groups, [](const kv_group& g) { return g.window > token_count{0}; });
+    if (!trimmed && event.why == reason::finished_kv_exhausted) {
+      const token_count known = prompts_[event.request.raw()] + event.output_tokens;
+      require(blocks_held(config_, known, token_count{0}) > config_.num_blocks,
+              "exhausted although it fits", known.raw());
+    }
     if (!trimmed) {
       require(event.preemptions <= std::max(1, config_.max_preemptions), "preempted too often",
               event.preemptions);
@@ -137,6 +145,7 @@ class invariants final : public decision_observer {
   ring& ring_;
   const engine_config& config_;
   std::map<std::uint64_t, std::int32_t> submitted_;
+  std::map<std::uint64_t, token_count> prompts_;
   scheduler_statistics last_;
   std::int64_t bare_plans_ = 0;
 };

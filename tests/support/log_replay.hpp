@@ -21,6 +21,8 @@ inline void replay(const engine_config& config,
   memory_sink sink;
   log.set_sink(&sink);
   ring engine{config, log};
+  record_keeper records;
+  engine.scheduler.observe(records);
   decision_log_decoder decoder;
   std::deque<step_ptr> flight;
   for (std::size_t i = 0; i < payloads.size(); ++i) {
@@ -53,6 +55,9 @@ inline void replay(const engine_config& config,
     if (step_ptr plan = engine.advance_once()) flight.push_back(std::move(plan));
     if (sink.payloads.size() != i + 1 || sink.payloads[i] != payloads[i]) {
       throw std::logic_error("replay: record " + std::to_string(i) + " differs");
+    }
+    if (records.records.back() != recorded.decisions) {
+      throw std::logic_error("replay: record " + std::to_string(i) + " is not what was decided");
     }
   }
 }
