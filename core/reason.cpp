@@ -12,6 +12,7 @@ std::string_view to_string(reason why) {
     case reason::no_budget: return "no_budget";
     case reason::batch_full: return "batch_full";
     case reason::no_free_blocks: return "no_free_blocks";
+    case reason::preemption_hold: return "preemption_hold";
     case reason::watermark_hold: return "watermark_hold";
     case reason::behind_head: return "behind_head";
     case reason::waiting_for_batch: return "waiting_for_batch";
@@ -43,6 +44,8 @@ std::string waiting_sentence(reason why, const std::string& a, const std::string
       return "Waits: " + a + " sequences run, the most that may run at once is " + b + ".";
     case reason::no_free_blocks:
       return "Waits: it needs " + a + " KV blocks and " + b + " are free.";
+    case reason::preemption_hold:
+      return "Waits: in this step " + a + " had to give blocks back; nobody is let in beside that.";
     case reason::watermark_hold:
       return "Waits: its " + a + " blocks would leave fewer free than the watermark; " + b +
              " are free.";

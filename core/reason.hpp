@@ -21,6 +21,7 @@ enum class reason : std::uint8_t {
   batch_full,
   no_free_blocks,
   watermark_hold,
+  preemption_hold,
   behind_head,
   waiting_for_batch,
   static_batch_running,

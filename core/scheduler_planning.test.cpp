@@ -157,6 +157,23 @@ TEST_CASE("samples share the prompt's full blocks and copy the partial one") {
   }
 }
 
+TEST_CASE("samples whose copied block never came, because the step failed, end with it") {
+  engine_config config = config_of(40);
+  config.policy = policy_kind::prefill_first;
+  fake_world world{config};
+  world.submit({.id = 1, .prompt = 10, .max_tokens = 9, .n = 3});
+  world.submit({.id = 2, .prompt = 5, .max_tokens = 2});
+  world.complete();  // forks, and computes the prompt of request 2 alone
+  REQUIRE(world.in_flight()->copies.size() == 2);
+  REQUIRE(world.in_flight()->work.size() == 1);
+  world.fail();
+  check_three_ends(world, 1);
+  CHECK(world.end_of(2).why == reason::finished_executor_failed);
+  for (const finish_event& e : world.ends(1)) {
+    CHECK(e.why == (e.sample == 0 ? reason::finished_length : reason::finished_executor_failed));
+  }
+}
+
 TEST_CASE("a group takes one seat for each sample, before and after it has forked") {
   fake_world world{config_of(40)};  // 8 seats
   for (std::uint64_t id = 1; id <= 3; ++id) {
@@ -171,7 +188,7 @@ TEST_CASE("a group takes one seat for each sample, before and after it has forke
   CHECK(world.statistics().waiting == 2);
   world.cancel(2);
   world.complete();
-  CHECK(world.statistics().running == 4);  // 1's three samples and request 3
+  CHECK(world.statistics().running == 5);  // 1's three samples, requests 3 and 4
   world.run();
   world.check_end();
 }

@@ -176,7 +176,7 @@ TEST_CASE("who cannot grow preempts the youngest, and nobody is let in that step
   CHECK(h.plan.preemptions.size() == 1);
   CHECK(h.wanted == 0);
   REQUIRE(h.t->closed);
-  CHECK(h.t->closed->why == reason::no_free_blocks);
+  CHECK(h.t->closed->why == reason::preemption_hold);
   CHECK(h.running == std::vector<sequence*>{&a, &b});
 }
 

@@ -89,7 +89,7 @@ block_count admission_need(const tick& t, const admission_candidate& candidate, 
 
 std::int32_t candidates_for_free_seats(tick& t) {
   if (t.preempted_any()) {
-    t.close(reason::no_free_blocks, 1, t.ledger.free().raw());
+    t.close(reason::preemption_hold, std::ssize(t.preempted));
     return 0;
   }
   if (t.budget == token_count{0}) {

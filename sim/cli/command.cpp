@@ -15,6 +15,7 @@ namespace octavo::sim {
 namespace {
 
 constexpr int exit_good = 0;
+constexpr int exit_unexpected = 1;
 constexpr int exit_bad_input = 2;
 constexpr int exit_infeasible = 3;
 
@@ -65,6 +66,9 @@ int sim_command(const std::vector<std::string>& arguments, std::ostream& out, st
   } catch (const infeasible_error& problem) {
     err << "sim: infeasible: " << problem.what() << '\n';
     return exit_infeasible;
+  } catch (const std::exception& problem) {
+    err << "sim: stopped by an unexpected problem: " << problem.what() << '\n';
+    return exit_unexpected;
   }
 }
 

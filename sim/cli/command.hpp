@@ -8,7 +8,8 @@
 namespace octavo::sim {
 
 /// Runs the command. `arguments` are without the program's name. Returns the
-/// exit code: 0 good, 1 a log that does not verify, 2 bad input, 3 infeasible.
+/// exit code: 0 good, 1 a log that does not verify or an unexpected problem, 2 bad
+/// input, 3 infeasible.
 int sim_command(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace octavo::sim

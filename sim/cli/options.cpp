@@ -154,6 +154,9 @@ parsed_options parse_sim_options(const std::vector<std::string>& arguments) {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     parsed.text = app.help();
+  } catch (const CLI::ConversionError& problem) {
+    throw input_error(std::string{problem.what()} +
+                      "; a number is needed\nsim --help lists the flags.");
   } catch (const CLI::ParseError& problem) {
     throw input_error(std::string{problem.what()} + "\nsim --help lists the flags.");
   }

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <limits>
 
 #include "core/error.hpp"
 #include "model/kv_arithmetic.hpp"
 #include "sim/catalogue/catalogue.hpp"
+#include "sim/cost/constant.hpp"
 
 namespace octavo::sim {
 namespace {
@@ -106,16 +108,42 @@ machine machine_without_model(const sim_options& o, prepared_run& run) {
     throw input_error("--num-gpu-blocks-override is needed where no --model and --gpu are given");
   }
   run.gpus = run_gpus(o);
-  cost_options c;
-  c.step_time_us = positive_duration_us(o.step_time, "--step-time");
-  if (!o.host_time.empty()) c.host_step_us = parse_duration_us(o.host_time, "--host-time");
-  return {make_cost_model(c), o.num_gpu_blocks_override, 0, {kv_group{}}};
+  const double step_us = positive_duration_us(o.step_time, "--step-time");
+  return {std::make_shared<constant_cost>(step_us), o.num_gpu_blocks_override, 0, {kv_group{}}};
+}
+
+// Reads a flag's value with a parser that does not know the flag.
+template <class Parser>
+auto of_flag(const std::string& flag, const std::string& value, Parser parse) {
+  try {
+    return parse(value);
+  } catch (const input_error& problem) {
+    throw input_error(flag + ": " + problem.what());
+  }
+}
+
+// Flags that would be ignored beside others are refused.
+void check_prices(const sim_options& o) {
+  if (!o.step_time.empty() && !o.profile.empty()) {
+    throw input_error("--profile: --step-time prices steps too; leave one of them out");
+  }
+  if (!o.step_time.empty() && !o.host_time.empty()) {
+    throw input_error("--host-time: --step-time is the whole step; leave one of them out");
+  }
+  if (std::filesystem::is_directory(o.profile)) {
+    throw input_error("--profile: " + o.profile + " is a folder; a file is needed");
+  }
+  if (!(o.gpu_memory_utilization > 0 && o.gpu_memory_utilization <= 1)) {
+    throw input_error("--gpu-memory-utilization: " + std::to_string(o.gpu_memory_utilization) +
+                      " is not allowed; it must be above 0 and at most 1");
+  }
 }
 
 machine machine_of(const sim_options& o, const engine_config& engine, prepared_run& run) {
+  check_prices(o);
   cost_options c;
-  c.weights = model::parse_weight_format(o.quantization);
-  c.kv = model::parse_kv_dtype(o.kv_cache_dtype);
+  c.weights = of_flag("--quantization", o.quantization, model::parse_weight_format);
+  c.kv = of_flag("--kv-cache-dtype", o.kv_cache_dtype, model::parse_kv_dtype);
   if (o.model.empty() || o.gpu.empty()) return machine_without_model(o, run);
   c.config = find_model(o.model);
   c.gpu = find_gpu(o.gpu);

@@ -152,7 +152,8 @@ void wait_observer::on_record(const decision_record& record) {
 
 limiting_factor wait_observer::limit() const {
   const auto waited = [&](reason why) { return waited_us_[static_cast<std::size_t>(why)]; };
-  const std::int64_t memory = waited(reason::no_free_blocks) + waited(reason::watermark_hold);
+  const std::int64_t memory = waited(reason::no_free_blocks) + waited(reason::watermark_hold) +
+                              waited(reason::preemption_hold);
   const std::int64_t seats = waited(reason::batch_full);
   const std::int64_t budget = waited(reason::no_budget);
   const std::int64_t batch = waited(reason::waiting_for_batch) + waited(reason::static_batch_running);

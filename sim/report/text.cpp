@@ -35,11 +35,15 @@ std::string objective_text(const service_objectives& slo) {
   return text;
 }
 
-// What the queue waited for, and how much of the objective is used.
+// Who was refused, what the queue waited for, how much of the objective is used.
 std::string limit_text(const prepared_run& run, const run_summary& s) {
   std::string text;
+  if (const std::int64_t lost = s.requests.rejected + s.requests.failed; lost > 0) {
+    text = "; " + std::to_string(lost) + " of " + std::to_string(s.requests.submitted) +
+           " requests were refused or failed";
+  }
   if (s.limit != limiting_factor::none) {
-    text = "; " + std::string{to_string(s.limit)} + " is what requests wait for";
+    text += "; " + std::string{to_string(s.limit)} + " is what requests wait for";
   }
   const service_objectives& slo = run.objectives;
   if (slo.ttft_us > 0) {

@@ -29,6 +29,8 @@ std::string cause_of(reason why) {
       return "for room in the token budget";
     case reason::no_free_blocks:
       return "for free KV blocks";
+    case reason::preemption_hold:
+      return "while others gave blocks back";
     case reason::watermark_hold:
       return "for KV blocks above the watermark";
     default:

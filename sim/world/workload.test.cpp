@@ -48,6 +48,18 @@ std::vector<std::uint64_t> ids(std::size_t count, std::size_t changed = 1000) {
   return all;
 }
 
+sim::workload_options first(std::uint32_t requests) {
+  sim::workload_options options;
+  options.requests = requests;
+  return options;
+}
+
+sim::workload_options at_rate(double scale) {
+  sim::workload_options options;
+  options.rate_scale = scale;
+  return options;
+}
+
 std::int32_t limit_of(std::int32_t prompt, std::int32_t output, std::int32_t max_tokens,
                       sim::workload_options options) {
   traces::trace t = trace_of({request_at(0, prompt, output)});
@@ -128,8 +140,11 @@ TEST_CASE("a follower that does not continue the conversation lends the answer n
 TEST_CASE("a request's limit: the trace's own, or one of three assumptions") {
   using sim::assumed_limit;
   const sim::workload_options context;
-  const sim::workload_options exact{.limit = assumed_limit::exact};
-  const sim::workload_options fixed{.limit = assumed_limit::fixed, .fixed_tokens = token_count{300}};
+  sim::workload_options exact;
+  exact.limit = assumed_limit::exact;
+  sim::workload_options fixed;
+  fixed.limit = assumed_limit::fixed;
+  fixed.fixed_tokens = token_count{300};
   CHECK(limit_of(100, 20, 0, context) == 1900);  // up to the model's 2,000
   CHECK(limit_of(100, 20, 0, exact) == 20);
   CHECK(limit_of(100, 20, 0, fixed) == 300);
@@ -143,18 +158,18 @@ TEST_CASE("a request's limit: the trace's own, or one of three assumptions") {
 
 TEST_CASE("rate-scale divides arrivals, rounded to microseconds; requests cuts the trace") {
   const auto trace = trace_of({request_at(0.000001, 1, 1), request_at(3, 1, 1), request_at(9, 1, 1)});
-  const auto fast = workload_of(trace, 16, {.rate_scale = 3});
+  const auto fast = workload_of(trace, 16, at_rate(3));
   CHECK(fast.arrival(0) == micros{0});
   CHECK(fast.arrival(1) == micros{1'000'000});
-  CHECK(workload_of(trace, 16, {.rate_scale = 0.5}).arrival(2) == micros{18'000'000});
-  CHECK(workload_of(trace, 16, {.requests = 2}).size() == 2);
-  CHECK(workload_of(trace, 16, {.requests = 5}).size() == 3);
+  CHECK(workload_of(trace, 16, at_rate(0.5)).arrival(2) == micros{18'000'000});
+  CHECK(workload_of(trace, 16, first(2)).size() == 2);
+  CHECK(workload_of(trace, 16, first(5)).size() == 3);
 }
 
 TEST_CASE("followers are those that wait for a request and are not cut off") {
   const auto trace = trace_of({request_at(0, 1, 1), request_after(0, 1, 1, 1),
                                request_after(0, 2, 1, 1), request_after(1, 1, 1, 1)});
   CHECK(workload_of(trace, 16).followers_of(0) == std::vector<std::uint32_t>{1, 2});
-  CHECK(workload_of(trace, 16, {.requests = 2}).followers_of(0) == std::vector<std::uint32_t>{1});
+  CHECK(workload_of(trace, 16, first(2)).followers_of(0) == std::vector<std::uint32_t>{1});
   CHECK(workload_of(trace, 16).followers_of(3).empty());
 }

@@ -83,15 +83,11 @@ class paged_kv {
     }
     for (const auto& work : plan.work) grow(work, plan, next_block);
     if (next_block != plan.new_blocks.size()) throw std::logic_error("blocks nobody asked for");
+    if (failed) failed_step_ = plan.id;
     for (const auto& work : plan.work) {
-      const std::pair who{work.request.raw(), work.sample};
-      if (failed || slot(work.slot).at(0).is_void) void_.insert(who);
-      // A step planned ahead of a failure computes on void KV; nobody may see it.
-      if (!void_.contains(who)) check_context(work);
+      if (!is_void(work, plan, failed)) check_context(work);
     }
-    for (const auto& work : plan.work) {
-      write(work, void_.contains({work.request.raw(), work.sample}));
-    }
+    for (const auto& work : plan.work) write(work, is_void(work, plan, failed));
   }
 
  private:
@@ -118,6 +114,19 @@ class paged_kv {
     auto& places = content_[block.raw()];
     places.resize(width_);
     return places;
+  }
+
+  // Whether what the work computes is worth nothing: its step failed, or was
+  // planned while one that failed was still in flight.
+  bool is_void(const sequence_work& work, const step& plan, bool failed) {
+    const std::pair who{work.request.raw(), work.sample};
+    if (failed || slot(work.slot).at(0).is_void) void_.insert(who);
+    if (!void_.contains(who)) return false;
+    if (plan.id.raw() > failed_step_.raw() + 1) {
+      throw std::logic_error("request " + std::to_string(work.request.raw()) +
+                             " runs on after its step has failed");
+    }
+    return true;
   }
 
   void admit(const admission_command& command, const step& plan) {
@@ -206,6 +215,7 @@ class paged_kv {
   std::map<std::pair<std::uint64_t, std::uint16_t>, text> texts_;
   /// Samples that a failed step had; they have ended.
   std::set<std::pair<std::uint64_t, std::uint16_t>> void_;
+  step_id failed_step_;
   std::vector<slot_tables> slots_;
   std::vector<std::vector<std::uint64_t>> content_;
 };
