@@ -210,6 +210,7 @@ void scheduler_shell::deliver(std::shared_ptr<event_batch> batch, sink_id sink) 
 
 void scheduler_shell::arm_wake() {
   const auto wanted = core_.wake();
+  if (!wanted) armed_wake_ = micros{-1};  // a timer under way finds that it is not waited for
   if (!wanted || *wanted == armed_wake_) return;
   armed_wake_ = *wanted;
   const micros wait = std::max(micros{0}, *wanted - now());

@@ -23,8 +23,8 @@ block_count block_ledger::growth(const block_account& account, token_count token
   std::int32_t need = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const std::int32_t start = window_start(groups_[g], first_position, block_size_);
-    const std::int32_t more = std::max(0, end - account.end[g]) -
-                              std::max(0, start - account.start[g]);
+    const std::int32_t more =
+        std::max(0, end - account.end[g]) - std::max(0, start - account.start[g]);
     need += more * groups_[g].pool_blocks;
   }
   return block_count{need};
@@ -36,8 +36,8 @@ void block_ledger::grow(block_account& account, token_count tokens, token_count 
   const std::int32_t end = blocks_for(tokens, block_size_).raw();
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     account.end[g] = std::max(account.end[g], end);
-    account.start[g] = std::max(account.start[g],
-                                window_start(groups_[g], first_position, block_size_));
+    account.start[g] =
+        std::max(account.start[g], window_start(groups_[g], first_position, block_size_));
   }
   account.anonymous += need.raw();
   free_ -= need;

@@ -212,9 +212,9 @@ void block_manager::check_integrity() const {
   std::int32_t idle = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (counted[i] != blocks_[i].references) {
-      throw std::logic_error("block " + std::to_string(i) + " has " +
-                             std::to_string(blocks_[i].references) + " references, tables name it " +
-                             std::to_string(counted[i]) + " times");
+      throw std::logic_error(
+          "block " + std::to_string(i) + " has " + std::to_string(blocks_[i].references) +
+          " references, tables name it " + std::to_string(counted[i]) + " times");
     }
     if (counted[i] == 0) ++idle;
   }

@@ -40,8 +40,8 @@ Enum parse_in(const name_table<Enum, N>& table, std::string_view field, std::str
     if (name == text) return entry;
     allowed += (allowed.empty() ? "" : ", ") + std::string{name};
   }
-  throw input_error(std::string{field} + ": '" + std::string{text} + "' is not known; allowed: " +
-                    allowed);
+  throw input_error(std::string{field} + ": '" + std::string{text} +
+                    "' is not known; allowed: " + allowed);
 }
 
 void require(bool ok, const std::string& message) {
@@ -65,11 +65,19 @@ void require_at_least(std::string_view field, std::int64_t value, std::int64_t l
 
 }  // namespace
 
-std::string_view to_string(policy_kind kind) { return name_in(policy_names, kind); }
-std::string_view to_string(ordering_kind kind) { return name_in(ordering_names, kind); }
-std::string_view to_string(kv_layout layout) { return name_in(layout_names, layout); }
+std::string_view to_string(policy_kind kind) {
+  return name_in(policy_names, kind);
+}
+std::string_view to_string(ordering_kind kind) {
+  return name_in(ordering_names, kind);
+}
+std::string_view to_string(kv_layout layout) {
+  return name_in(layout_names, layout);
+}
 
-policy_kind parse_policy(std::string_view name) { return parse_in(policy_names, "policy", name); }
+policy_kind parse_policy(std::string_view name) {
+  return parse_in(policy_names, "policy", name);
+}
 ordering_kind parse_ordering(std::string_view name) {
   return parse_in(ordering_names, "scheduling-policy", name);
 }

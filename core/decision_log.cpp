@@ -16,7 +16,9 @@ bool all_decode_one(const std::vector<ran_record>& ran) {
   });
 }
 
-token_count get_tokens(byte_reader& in) { return token_count{static_cast<std::int32_t>(in.get())}; }
+token_count get_tokens(byte_reader& in) {
+  return token_count{static_cast<std::int32_t>(in.get())};
+}
 
 // Damaged bytes may hold any difference: the sum wraps instead of overflowing.
 micros get_moment(byte_reader& in, micros base) {

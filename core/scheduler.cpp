@@ -19,7 +19,9 @@ scheduler::scheduler(engine_config config, decision_log& log)
       ledger_(config_),
       waiting_(config_.scheduling_policy) {}
 
-bool scheduler::wants_plan() const { return plan_wanted_ && in_flight_ <= config_.run_ahead; }
+bool scheduler::wants_plan() const {
+  return plan_wanted_ && in_flight_ <= config_.run_ahead;
+}
 
 scheduler_statistics scheduler::statistics() const {
   scheduler_statistics s = totals_;
@@ -31,8 +33,8 @@ scheduler_statistics scheduler::statistics() const {
   for (const sequence* q : running_) {
     for (std::size_t g = 0; g < config_.kv_groups.size(); ++g) {
       const std::int32_t left_window = q->account.start[g] * config_.block_size.raw();
-      s.kv_tokens += std::int64_t{q->computed_tokens.raw() - left_window} *
-                     config_.kv_groups[g].pool_blocks;
+      s.kv_tokens +=
+          std::int64_t{q->computed_tokens.raw() - left_window} * config_.kv_groups[g].pool_blocks;
     }
   }
   s.kv_tokens -= ledger_.shared_references() * config_.block_size.raw();

@@ -131,6 +131,11 @@ class scheduler {
     std::int32_t alive = 0;  ///< sequences that have not ended
     std::int32_t kept = 0;   ///< sequences that are not forgotten yet
   };
+  /// The head of the queue as it was last refused for lack of memory.
+  struct blocked_head {
+    sequence_name who;
+    block_count free;
+  };
   /// A sampled child that has not got its table yet.
   struct pending_fork {
     std::uint32_t parent = 0;
@@ -164,6 +169,8 @@ class scheduler {
 
   // planning (scheduler_planning.cpp)
   void start_forks(step& plan);
+  [[nodiscard]] std::int32_t candidates_worth_a_look() const;
+  void remember_for_next_look(const tick& t);
   bool collect_candidates(std::int32_t wanted, match_batch& question);
   void add_question(sequence& s, match_batch& question);
   [[nodiscard]] std::span<const admission_candidate> answered(const match_batch* answer);
@@ -198,6 +205,8 @@ class scheduler {
   std::optional<tick> tick_;
   std::vector<sequence*> candidates_;
   std::vector<admission_candidate> admission_;
+  std::optional<blocked_head> blocked_;
+  std::int32_t admitted_last_ = 0;
   std::vector<decision_observer*> observers_;
   step_events events_;
   scheduler_statistics totals_;

@@ -6,7 +6,9 @@
 
 namespace octavo {
 
-void scheduler::advance_clock(micros stamp) { now_ = std::max(now_, stamp); }
+void scheduler::advance_clock(micros stamp) {
+  now_ = std::max(now_, stamp);
+}
 
 void scheduler::input(input_kind kind, micros stamp, request_id id, token_count prompt,
                       token_count limit, step_id of) {
@@ -61,8 +63,8 @@ std::optional<finished_record> scheduler::refuse(const request_spec& spec) const
 // Blocks that the pool must have for the prompt and one token: with fewer, a
 // request would wait for ever.
 block_count scheduler::blocks_to_start(const request_spec& spec) const {
-  const bool reserves = config_.policy == policy_kind::reserve ||
-                        config_.policy == policy_kind::static_batch;
+  const bool reserves =
+      config_.policy == policy_kind::reserve || config_.policy == policy_kind::static_batch;
   if (config_.layout == kv_layout::contiguous) {
     return blocks_held(config_, config_.max_model_len, token_count{0});
   }
@@ -76,8 +78,8 @@ block_count scheduler::blocks_to_start(const request_spec& spec) const {
 }
 
 bool scheduler::shares_by_fork(const request_spec& spec) const {
-  const bool grows = config_.policy == policy_kind::continuous ||
-                     config_.policy == policy_kind::prefill_first;
+  const bool grows =
+      config_.policy == policy_kind::continuous || config_.policy == policy_kind::prefill_first;
   return spec.n > 1 && grows && config_.layout == kv_layout::paged &&
          config_.kv_groups == std::vector{kv_group{}};
 }
@@ -89,8 +91,9 @@ void scheduler::on_submit(request_spec spec, micros stamp) {
   if (const auto refused = refuse(spec)) {
     record_.finished.push_back(*refused);
     count_end(refused->why);
-    finish_event event{spec.id, spec.sink, 0, true, refused->why, refused->a, refused->b,
-                       {}, token_count{-1}, 0, now_, {}};
+    finish_event event{spec.id,         spec.sink,  0,          true,
+                       refused->why,    refused->a, refused->b, {},
+                       token_count{-1}, 0,          now_,       {}};
     events_.finishes.push_back(event);
     return;
   }
@@ -255,8 +258,8 @@ void scheduler::book_work(const step& done, std::uint32_t index, result_cursor& 
         result.finishes[next.finish].sample == k) {
       how = result.finishes[next.finish++].kind;
     }
-    const bool keyed = next.key < result.output_keys.size() &&
-                       result.output_keys[next.key].first == index;
+    const bool keyed =
+        next.key < result.output_keys.size() && result.output_keys[next.key].first == index;
     if (over) {
       ++totals_.wasted_tokens;
       if (keyed) ++next.key;
@@ -274,11 +277,15 @@ void scheduler::book_sample(sequence& s, token_id token, finish_kind how) {
   if (requests_[s.request].spec.prompt != nullptr) s.output.push_back(token);
   events_.tokens.push_back({s.id, requests_[s.request].spec.sink, s.sample, token});
   switch (how) {
-    case finish_kind::eos: return finish(s, reason::finished_eos);
+    case finish_kind::eos:
+      return finish(s, reason::finished_eos);
     case finish_kind::stop_token:
-    case finish_kind::stop_string: return finish(s, reason::finished_stop);
-    case finish_kind::error: return finish(s, reason::finished_error);
-    case finish_kind::none: break;
+    case finish_kind::stop_string:
+      return finish(s, reason::finished_stop);
+    case finish_kind::error:
+      return finish(s, reason::finished_error);
+    case finish_kind::none:
+      break;
   }
   if (s.prompt_tokens + s.output_tokens >= s.end_tokens) finish(s, reason::finished_length);
 }
@@ -343,8 +350,7 @@ void scheduler::end_static_batch_if_done() {
 // Forgets sequences that ended, once no step in flight names them.
 void scheduler::sweep_ended() {
   if (ended_.empty()) return;
-  std::erase_if(running_,
-                [](const sequence* s) { return s->state == sequence_state::finished; });
+  std::erase_if(running_, [](const sequence* s) { return s->state == sequence_state::finished; });
   std::erase_if(ended_, [&](std::uint32_t index) {
     sequence& s = sequences_[index];
     if (s.steps_in_flight > 0) return false;

@@ -9,6 +9,7 @@ namespace octavo {
 namespace {
 
 constexpr std::size_t max_untold_changes = 4096;
+constexpr std::int32_t least_candidates = 16;
 
 }  // namespace
 
@@ -25,6 +26,7 @@ bool scheduler::begin_plan(step& plan, match_batch& question) {
   t.now = now_;
   t.draining = draining_;
   t.waiting = waiting_.size();
+  t.candidates_max = candidates_worth_a_look();
   const std::int32_t wanted = policy_->begin(t);
   return collect_candidates(wanted, question);
 }
@@ -62,6 +64,26 @@ bool scheduler::may_be_cached(const sequence& s) const {
   if (!config_.enable_prefix_caching) return false;
   // Content that only this sequence can have is cached only if it ran before.
   return s.preemptions > 0 || s.sample > 0 || !requests_[s.request].spec.keys.empty();
+}
+
+// Asking about a candidate costs a lookup for each of its blocks. A head that
+// lacked memory gets in only where memory has grown or its prefix has become
+// known, so it is asked about alone until then; and of the others, few more than
+// were let in before. Both are remembered of recorded plans alone.
+std::int32_t scheduler::candidates_worth_a_look() const {
+  if (waiting_.empty()) return 0;
+  const sequence& head = sequences_[waiting_.begin()->sequence];
+  const bool stuck = blocked_ && blocked_->who == name_of(head) && ledger_.free() <= blocked_->free;
+  return stuck ? 1 : least_candidates + 2 * admitted_last_;
+}
+
+void scheduler::remember_for_next_look(const tick& t) {
+  admitted_last_ = static_cast<std::int32_t>(t.admitted.size());
+  blocked_.reset();
+  for (const held_record& held : record_.held) {
+    if (held.why != reason::no_free_blocks && held.why != reason::watermark_hold) continue;
+    blocked_ = blocked_head{held.who, ledger_.free()};
+  }
 }
 
 bool scheduler::collect_candidates(std::int32_t wanted, match_batch& question) {
@@ -163,6 +185,7 @@ bool scheduler::finish_plan(step& plan, const match_batch* answer) {
     record_.budget = config_.max_num_batched_tokens;
     record_.free = ledger_.free();
     record_.used = ledger_.used();
+    remember_for_next_look(t);
     log_.commit(record_);
     for (decision_observer* observer : observers_) observer->on_record(record_);
   }
@@ -187,6 +210,9 @@ void scheduler::settle_waiting(const tick& t) {
     record_.held.push_back({name_of(head), t.closed->why, t.closed->a, t.closed->b});
   } else if (!head_explained && t.preempted_any()) {
     record_.held.push_back({name_of(head), reason::no_free_blocks, 1, ledger_.free().raw()});
+  } else if (!head_explained && !t.admitted.empty() && std::ssize(t.admitted) >= t.candidates_max) {
+    record_.held.push_back({name_of(head), reason::behind_head,
+                            static_cast<std::int64_t>(t.admitted.back()->id.raw()), 0});
   } else if (!head_explained) {
     // All who were considered got in; no seat or no budget was left for more.
     const bool full = t.seats_free() <= 0;

@@ -332,3 +332,56 @@ TEST_CASE("a windowed model alone takes a prompt far longer than the pool") {
   world.check_end();
   CHECK(world.end_of(1).why == reason::finished_length);
 }
+
+TEST_CASE("a head that lacks memory is asked about alone until memory has grown") {
+  decision_log log{"{}"};
+  ring engine{config_of(10), log};
+  const auto submit = [&](std::uint64_t id, std::int32_t prompt, std::int32_t max_tokens) {
+    request_spec spec;
+    spec.id = request_id{id};
+    spec.prompt_tokens = token_count{prompt};
+    spec.max_tokens = token_count{max_tokens};
+    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(prompt / 4); ++i) {
+      spec.keys.push_back({id, i});
+    }
+    engine.scheduler.on_submit(spec, micros{0});
+  };
+  submit(1, 5, 6);
+  submit(2, 36, 2);  // 9 blocks, and request 1 holds 2 or more of 10
+  for (std::uint64_t id = 3; id <= 6; ++id) submit(id, 5, 2);
+  std::vector<std::size_t> asked;
+  while (engine.scheduler.wants_plan()) {
+    step plan;
+    match_batch question;
+    const bool asks = engine.scheduler.begin_plan(plan, question);
+    asked.push_back(question.candidates.size());
+    engine.prefixes.answer(question);
+    engine.blocks.confirm(question);
+    if (!engine.scheduler.finish_plan(plan, asks ? &question : nullptr)) continue;
+    engine.blocks.commit(plan);
+    engine.scheduler.on_result(plan, micros{0});
+  }
+  // Request 1 takes six steps; then request 2 gets in and takes the memory.
+  REQUIRE(asked.size() > 7);
+  CHECK(std::vector(asked.begin(), asked.begin() + 7) ==
+        std::vector<std::size_t>{6, 1, 1, 1, 1, 1, 5});
+  CHECK(engine.scheduler.idle());
+}
+
+TEST_CASE("a crowd is looked at in growing numbers, and the first left out is told so") {
+  engine_config config = config_of(400);
+  config.max_num_seqs = 100;
+  config.max_num_batched_tokens = token_count{1000};
+  record_keeper keeper;
+  fake_world world{config};
+  world.submit({.id = 1, .prompt = 3, .max_tokens = 9});
+  world.engine.scheduler.observe(keeper);
+  for (std::uint64_t id = 2; id <= 90; ++id) world.submit({.id = id, .prompt = 3, .max_tokens = 9});
+  world.run();
+  world.check_end();
+  REQUIRE(keeper.records.size() > 2);
+  CHECK(keeper.records[0].admitted.size() == 16 + 2);
+  CHECK(keeper.records[1].admitted.size() == 16 + 2 * 18);
+  REQUIRE(keeper.records[0].held.size() == 1);
+  CHECK(keeper.records[0].held[0] == held_record{{request_id{20}, 0}, reason::behind_head, 19, 0});
+}

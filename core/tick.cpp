@@ -46,8 +46,7 @@ token_count tick::reservation(const sequence& s, bool worst_case) const {
       std::int64_t{ledger.total().raw()} / per_block * config.block_size.raw();
   // Only a context that windows have trimmed can be longer than the pool.
   if (s.known_tokens().raw() > pool) return token_count{0};
-  return token_count{
-      static_cast<std::int32_t>(std::min<std::int64_t>(s.end_tokens.raw(), pool))};
+  return token_count{static_cast<std::int32_t>(std::min<std::int64_t>(s.end_tokens.raw(), pool))};
 }
 
 namespace {
@@ -103,8 +102,8 @@ void tick::run(sequence& s, token_count count, token_count padding) {
   plan_.work.push_back(work);
   record_.ran.push_back({name_of(s), count, padding, decode});
   if (!complete) {
-    record_.held.push_back({name_of(s), reason::chunked_to_budget, count.raw(),
-                            (s.remaining_tokens() - count).raw()});
+    record_.held.push_back(
+        {name_of(s), reason::chunked_to_budget, count.raw(), (s.remaining_tokens() - count).raw()});
   }
   s.computed_tokens += count;
   if (complete) ++s.pending_tokens;

@@ -7,6 +7,7 @@
 // a ledger and a tick by hand, calls the policy and reads the plan.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -65,6 +66,8 @@ class tick {
   /// When the oldest considered request was submitted.
   micros oldest_submitted_at;
   token_count budget;
+  /// Candidates worth a look in this step, seats and budget apart.
+  std::int32_t candidates_max = std::numeric_limits<std::int32_t>::max();
 
   // ---- what a policy asks
   /// Tokens that a running sequence can use now, within budget and threshold.

@@ -7,72 +7,13 @@
 
 #include "core/error.hpp"
 #include "model/config.hpp"
+#include "model/json_fields.hpp"
 
 namespace octavo::model {
 namespace {
 
 using nlohmann::json;
-
-/// A JSON object and its name, so that every complaint says where and what.
-class fields {
- public:
-  fields(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
-
-  [[noreturn]] void fail(const std::string& key, const std::string& why) const {
-    throw input_error(where_ + ": field \"" + key + "\" " + why);
-  }
-
-  [[nodiscard]] bool has(const std::string& key) const {
-    const auto found = object_.find(key);
-    return found != object_.end() && !found->is_null();
-  }
-
-  /// A whole number from 1 to `most`. The limits keep products of these numbers
-  /// from overflowing and are far above any model.
-  [[nodiscard]] std::int64_t count(const std::string& key, std::int64_t most) const {
-    if (!has(key)) fail(key, "is missing (a positive whole number is needed)");
-    const json& value = object_.at(key);
-    const bool whole = value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
-                       value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
-    if (!whole) {
-      fail(key, "is " + value.dump() + "; a whole number from 1 to " + std::to_string(most) +
-                    " is allowed");
-    }
-    return value.get<std::int64_t>();
-  }
-
-  [[nodiscard]] std::int64_t count_or(const std::string& key, std::int64_t most,
-                                      std::int64_t fallback) const {
-    return has(key) ? count(key, most) : fallback;
-  }
-
-  /// Is the field a number above 1? (Dense models may say "one expert".)
-  [[nodiscard]] bool above_one(const std::string& key) const {
-    return has(key) && object_.at(key).is_number() && object_.at(key).get<double>() > 1;
-  }
-
-  [[nodiscard]] bool flag_or(const std::string& key, bool fallback) const {
-    if (!has(key)) return fallback;
-    if (!object_.at(key).is_boolean()) {
-      fail(key, "is " + object_.at(key).dump() + "; true or false is allowed");
-    }
-    return object_.at(key).get<bool>();
-  }
-
-  [[nodiscard]] std::string text_or(const std::string& key, const std::string& fallback) const {
-    if (!has(key)) return fallback;
-    if (!object_.at(key).is_string()) {
-      fail(key, "is " + object_.at(key).dump() + "; a string is allowed");
-    }
-    return object_.at(key).get<std::string>();
-  }
-
-  [[nodiscard]] const json& at(const std::string& key) const { return object_.at(key); }
-
- private:
-  const json& object_;
-  std::string where_;
-};
+using fields = json_fields;
 
 // The largest numbers that are read.
 constexpr std::int64_t width_max = 1'000'000;

@@ -9,15 +9,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/exit_reason.hpp>
-#include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
 #include "actors/engine_actor.hpp"
@@ -62,6 +63,18 @@ class ledger_of_ends {
     return changed_.wait_for(lock, limit, [&] { return done_.size() >= requests; });
   }
 
+  void hear(const scheduler_statistics& sums) {
+    const std::lock_guard lock{mutex_};
+    statistics_ = sums;
+    changed_.notify_all();
+  }
+  /// The answer to the next question, where it comes in time.
+  std::optional<scheduler_statistics> wait_for_statistics(std::chrono::seconds limit) {
+    std::unique_lock lock{mutex_};
+    changed_.wait_for(lock, limit, [&] { return statistics_.has_value(); });
+    return std::exchange(statistics_, std::nullopt);
+  }
+
   [[nodiscard]] std::size_t done() {
     const std::lock_guard lock{mutex_};
     return done_.size();
@@ -76,7 +89,32 @@ class ledger_of_ends {
   std::condition_variable changed_;
   std::set<std::pair<std::uint64_t, std::uint16_t>> over_;
   std::map<std::uint64_t, int> done_;
+  std::optional<scheduler_statistics> statistics_;
   std::string problem_;
+};
+
+// Asks for statistics, so that the answer reaches the test's thread by a way that
+// the thread sanitizer sees.
+using asker_actor = caf::typed_actor<caf::reacts_to<actors::statistics_atom>>;
+
+class asker final : public actors::ordered_actor<asker_actor::base> {
+ public:
+  asker(caf::actor_config& config, actors::scheduler_actor scheduler, ledger_of_ends& ends)
+      : actors::ordered_actor<asker_actor::base>(config),
+        scheduler_(std::move(scheduler)),
+        ends_(ends) {}
+
+  behavior_type make_behavior() override {
+    return {[this](actors::statistics_atom) {
+      request(scheduler_, caf::infinite, actors::statistics_atom::value)
+          .then([this](const scheduler_statistics& sums) { ends_.hear(sums); });
+    }};
+  }
+  void on_exit() override { scheduler_ = nullptr; }
+
+ private:
+  actors::scheduler_actor scheduler_;
+  ledger_of_ends& ends_;
 };
 
 class listener final : public actors::ordered_actor<actors::sink_actor::base> {
@@ -192,6 +230,7 @@ class real_run {
     const auto engine = system.spawn<actors::engine_shell>(router_kind::round_robin,
                                                            std::vector{ring.scheduler}, nullptr);
     const actors::sink_actor sink = system.spawn<listener>(std::ref(ends_));
+    const auto questions = system.spawn<asker>(ring.scheduler, std::ref(ends_));
     std::vector<std::thread> clients;
     for (int i = 0; i < submitters; ++i) {
       clients.emplace_back([&, i] { run_client(seed_, i, engine, sink); });
@@ -199,11 +238,12 @@ class real_run {
     for (std::thread& client : clients) client.join();
     caf::anon_send(engine, actors::drain_atom::value);
     const bool all_ended = ends_.wait_for(submitters * requests_each, 30s);
-    const scheduler_statistics sums = statistics_at_rest(system, ring);
+    const scheduler_statistics sums = statistics_at_rest(questions);
     INFO(text_of(sums) << ", requests heard to be done: " << ends_.done());
     CHECK(all_ended);
     CHECK(ends_.problem() == "");
     caf::anon_send_exit(engine, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(questions, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(sink, caf::exit_reason::user_shutdown);
     actors::stop_replica(ring);
     system.await_all_actors_done();
@@ -215,6 +255,7 @@ class real_run {
   actors::replica spawn(caf::actor_system& system) {
     random_executor_options options;
     options.seed = seed_;
+    if (seed_ % 10 == 9) options.dies_in_step = 20 + seed_;
     const auto executor = system.spawn<actors::executor_shell, caf::detached>(
         std::make_unique<test::random_executor>(options));
     actors::scheduler_setup setup;
@@ -226,14 +267,16 @@ class real_run {
   }
 
   // A step that was planned ahead may outlive the last request and hold blocks.
-  static scheduler_statistics statistics_at_rest(caf::actor_system& system,
-                                                 const actors::replica& ring) {
+  scheduler_statistics statistics_at_rest(const asker_actor& questions) {
     scheduler_statistics sums;
-    caf::scoped_actor self{system};
     for (int tries = 0; tries < 1000; ++tries) {
-      self->request(ring.scheduler, 10s, actors::statistics_atom::value)
-          .receive([&](const scheduler_statistics& s) { sums = s; },
-                   [&](const caf::error& problem) { FAIL_CHECK(system.render(problem)); });
+      caf::anon_send(questions, actors::statistics_atom::value);
+      const auto answer = ends_.wait_for_statistics(10s);
+      if (!answer) {
+        FAIL_CHECK("the scheduler does not answer");
+        break;
+      }
+      sums = *answer;
       if (sums.running + sums.waiting + sums.blocks_used.raw() == 0) break;
       std::this_thread::sleep_for(1ms);
     }

@@ -185,26 +185,30 @@ TEST_CASE("run ahead: a step begins when the one before it ends") {
   decision_record ahead = record_at(2, 10);
   ahead.ran = {ran(1, 1, true)};
   replica.on_record(ahead);
-  // Preempted while step 2 is in flight: the queue begins when that has ended.
-  decision_record third = record_at(3, 110);
-  third.inputs = {result(1, 110)};
-  third.preempted = {{who(1), who(1)}};
-  replica.on_record(third);
-  decision_record fourth = record_at(3, 150);
+  decision_record again = record_at(3, 110);
+  again.inputs = {result(1, 110)};
+  again.ran = {ran(1, 1, true)};
+  replica.on_record(again);
+  // Preempted while step 3 is in flight: the queue begins when that has ended.
+  decision_record fourth = record_at(4, 150);
   fourth.inputs = {result(2, 150)};
-  fourth.admitted = {{who(1), reason::resumed, {}}};
-  fourth.ran = {ran(1, 10, false)};
+  fourth.preempted = {{who(1), who(1)}};
   replica.on_record(fourth);
+  decision_record fifth = record_at(4, 190);
+  fifth.inputs = {result(3, 190)};
+  fifth.admitted = {{who(1), reason::resumed, {}}};
+  fifth.ran = {ran(1, 10, false)};
+  replica.on_record(fifth);
   writer.finish();
   const events e = parsed(out.str());
   const std::vector<json> steps = e.of("X");
-  REQUIRE(steps.size() == 2);
+  REQUIRE(steps.size() == 3);
   CHECK(steps[1].at("ts") == 110);
   CHECK(steps[1].at("dur") == 40);
   // What is open at the end of the recording is closed there.
   CHECK(e.spans_of("1") ==
-        std::vector<std::string>{"queued 10 10", "prefill 10 110", "decode 110 150",
-                                 "queued after preemption 150 150", "request 1 10 150"});
+        std::vector<std::string>{"queued 10 10", "prefill 10 110", "decode 110 190",
+                                 "queued after preemption 190 190", "request 1 10 190"});
 }
 
 TEST_CASE("an empty trace and an unfinished one are valid JSON") {

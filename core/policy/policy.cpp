@@ -12,10 +12,14 @@ namespace octavo {
 
 std::unique_ptr<policy> make_policy(policy_kind kind) {
   switch (kind) {
-    case policy_kind::continuous: return std::make_unique<continuous_policy>();
-    case policy_kind::prefill_first: return std::make_unique<prefill_first_policy>();
-    case policy_kind::reserve: return std::make_unique<reserve_policy>();
-    case policy_kind::static_batch: return std::make_unique<static_batch_policy>();
+    case policy_kind::continuous:
+      return std::make_unique<continuous_policy>();
+    case policy_kind::prefill_first:
+      return std::make_unique<prefill_first_policy>();
+    case policy_kind::reserve:
+      return std::make_unique<reserve_policy>();
+    case policy_kind::static_batch:
+      return std::make_unique<static_batch_policy>();
   }
   return nullptr;
 }
@@ -100,7 +104,7 @@ std::int32_t candidates_for_free_seats(tick& t) {
     t.close(reason::batch_full, t.seats_taken(), t.config.max_num_seqs);
     return 0;
   }
-  return std::min(t.seats_free(), t.budget.raw());
+  return std::min({t.seats_free(), t.budget.raw(), t.candidates_max});
 }
 
 namespace {

@@ -19,6 +19,10 @@ class flag_group {
   template <class T>
   CLI::Option* add(const std::string& name, T& target, const std::string& help) {
     auto* option = app_.add_option(name, target, help)->group(title_)->capture_default_str();
+    // An empty text would be taken for 0, or for no value at all.
+    option->check([](const std::string& value) {
+      return value.empty() ? std::string{"a value is needed"} : std::string{};
+    });
     return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   CLI::Option* add_flag(const std::string& name, bool& target, const std::string& help) {

@@ -81,8 +81,8 @@ ordered_json to_json(const prepared_run& run, const run_summary& s, double wall_
   out["usd_per_million_output_tokens"] = s.usd_per_million_tokens;
   out["meets_slo"] = s.meets_objectives;
   out["wall_s"] = wall_s;
-  out["decision_log_hash"] =
-      s.decision_log_hash.empty() ? ordered_json{} : ordered_json{s.decision_log_hash};
+  out["decision_log_hash"] = nullptr;
+  if (!s.decision_log_hash.empty()) out["decision_log_hash"] = s.decision_log_hash;
   return out;
 }
 

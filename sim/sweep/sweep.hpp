@@ -42,7 +42,8 @@ struct sweep_row {
 /// Marks the rows that nobody beats in both cost per token and p99 TTFT.
 void mark_pareto(std::vector<sweep_row>& rows);
 
-/// Runs the grid and reports as the options ask. Returns the exit code.
+/// Runs the grid and reports as the options ask. Returns the exit code: 0, or 3
+/// where not one configuration is feasible.
 int run_sweep(const sim_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace octavo::sim

@@ -122,9 +122,10 @@ TEST_CASE("explain tells of a prefix hit") {
   for (traces::request& r : trace->requests) r.prefix_count = 2;
   options.trace = trace;
   const std::string text = explained(options, 1);
-  // Its last block is computed, hit or not: one token at least must run.
+  // Its last block is computed, hit or not: one token at least must run. Step 3
+  // gave back the first one's blocks.
   CHECK(holds(text, "30.0 ms Admitted with 4 tokens already in the prefix cache."));
-  CHECK(holds(text, "30.0 ms 10.0 ms step 3 Prefill: 4 tokens."));
+  CHECK(holds(text, "30.0 ms 10.0 ms step 4 Prefill: 4 tokens."));
   CHECK(holds(text, "Tokens: 4 found in the prefix cache, 4 computed in prefill, 2 generated"));
 }
 

@@ -32,8 +32,11 @@ void life_listener::on_record(const decision_record& record) {
     const auto submit = std::ranges::find_if(record.inputs, [&](const input_record& input) {
       return input.kind == input_kind::submit && input.request == who_;
     });
+    const bool came = submit != record.inputs.end();
+    // Whoever ended after it came, but before the scheduler heard of it, was there.
+    if (!came || submit->stamp >= record.now) forget_ended(record);
     watch_others(record);
-    if (submit == record.inputs.end()) return;
+    if (!came) return;
     arrive(record, *submit);
   }
   book_results(record);
@@ -47,13 +50,15 @@ void life_listener::on_record(const decision_record& record) {
   plan(record);
 }
 
-// Before the request is there: who waits and who runs. Ends and arrivals stand
-// in the record in the order in which they are booked.
-void life_listener::watch_others(const decision_record& record) {
+void life_listener::forget_ended(const decision_record& record) {
   for (const finished_record& f : record.finished) {
     running_before_.erase(f.who.request);
     waiting_before_.erase(f.who.request);
   }
+}
+
+// Before the request is there: who waits and who runs.
+void life_listener::watch_others(const decision_record& record) {
   for (const input_record& input : record.inputs) {
     if (input.kind != input_kind::submit) continue;
     if (input.request == who_) return;

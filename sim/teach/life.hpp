@@ -63,6 +63,7 @@ class life_listener final : public decision_observer {
     bool cut = false;
   };
 
+  void forget_ended(const decision_record& record);
   void watch_others(const decision_record& record);
   void book_results(const decision_record& record);
   void book_step(const planned& plan, step_id step, micros from, micros to);

@@ -166,6 +166,7 @@ TEST_CASE("a static batch starts when full, when its oldest has waited, or when 
   std::vector<traces::request> requests;
   for (int i = 0; i < 6; ++i) requests.push_back(request_at(0, 10, 2));
   auto world = world_of(requests);
+  world.engine.max_model_len = token_count{1000};
   world.engine.policy = policy_kind::static_batch;
   world.engine.max_num_seqs = 4;
   SECTION("the tail of a drained queue") {

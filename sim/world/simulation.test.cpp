@@ -12,15 +12,6 @@ using test::request_at;
 using test::seconds_us;
 using test::world_of;
 
-namespace {
-
-double first_s(const request_outcome& r) {
-  return static_cast<double>(r.first_token.raw()) * 1e-6;
-}
-double last_s(const request_outcome& r) { return static_cast<double>(r.last_token.raw()) * 1e-6; }
-
-}  // namespace
-
 TEST_CASE("one request: the first token after one step, then one each step") {
   const auto o = simulate(world_of({request_at(1, 10, 3)}));
   const request_outcome& r = o.requests[0];
@@ -40,11 +31,11 @@ TEST_CASE("one request: the first token after one step, then one each step") {
 
 TEST_CASE("what arrives while a step runs joins the next") {
   const auto o = simulate(world_of({request_at(0, 10, 4), request_at(0.05, 10, 2)}));
-  CHECK(first_s(o.requests[0]) == 0.1);
+  CHECK(o.requests[0].first_token == seconds_us(0.1));
   CHECK(o.requests[1].admitted == seconds_us(0.1));
-  CHECK(first_s(o.requests[1]) == 0.2);
-  CHECK(last_s(o.requests[1]) == 0.3);
-  CHECK(last_s(o.requests[0]) == 0.4);
+  CHECK(o.requests[1].first_token == seconds_us(0.2));
+  CHECK(o.requests[1].last_token == seconds_us(0.3));
+  CHECK(o.requests[0].last_token == seconds_us(0.4));
   CHECK(o.steps == 4);
 }
 
@@ -54,9 +45,9 @@ TEST_CASE("a long prompt is computed in chunks beside a running sequence, which 
   world.engine.max_num_batched_tokens = token_count{100};
   const auto o = simulate(world);
   // Beside one decode, 99 + 99 + 52 tokens: three steps from 0.1 on.
-  CHECK(first_s(o.requests[1]) == 0.4);
+  CHECK(o.requests[1].first_token == seconds_us(0.4));
   CHECK(o.itl_us.max() == 100'000);
-  CHECK(last_s(o.requests[0]) == 0.6);
+  CHECK(o.requests[0].last_token == seconds_us(0.6));
 }
 
 TEST_CASE("a seat that is taken makes the next one queue") {
@@ -65,7 +56,7 @@ TEST_CASE("a seat that is taken makes the next one queue") {
   const auto o = simulate(world);
   for (int i = 0; i < 3; ++i) {
     CHECK(o.requests[i].admitted == seconds_us(0.2 * i));
-    CHECK(first_s(o.requests[i]) == Catch::Approx(0.2 * i + 0.1));
+    CHECK(o.requests[i].first_token == seconds_us(0.2 * i + 0.1));
   }
   CHECK(o.end == seconds_us(0.6));
 }
@@ -75,28 +66,28 @@ TEST_CASE("the host's time adds to the device's, unless it runs ahead") {
   world.cost = std::make_shared<test::flat_cost>(100'000, 20'000);
   SECTION("in turn: 120 ms a step") {
     const auto o = simulate(world);
-    CHECK(first_s(o.requests[0]) == 0.12);
-    CHECK(last_s(o.requests[0]) == 0.36);
+    CHECK(o.requests[0].first_token == seconds_us(0.12));
+    CHECK(o.requests[0].last_token == seconds_us(0.36));
     CHECK(o.wasted_tokens == 0);
   }
   SECTION("ahead: the longer of the two, and one token computed for nobody") {
     world.engine.run_ahead = 1;
     const auto o = simulate(world);
-    CHECK(first_s(o.requests[0]) == 0.1);
-    CHECK(last_s(o.requests[0]) == 0.3);
+    CHECK(o.requests[0].first_token == seconds_us(0.1));
+    CHECK(o.requests[0].last_token == seconds_us(0.3));
     CHECK(o.wasted_tokens == 1);
     CHECK(o.end == seconds_us(0.4));
   }
   SECTION("ahead with a slow host: its time is the step's") {
     world.engine.run_ahead = 1;
     world.cost = std::make_shared<test::flat_cost>(100'000, 150'000);
-    CHECK(last_s(simulate(world).requests[0]) == 0.45);
+    CHECK(simulate(world).requests[0].last_token == seconds_us(0.45));
   }
   SECTION("ahead, with a limit that says when it ends: nothing is wasted") {
     world.engine.run_ahead = 1;
     world.work.limit = sim::assumed_limit::exact;
     const auto o = simulate(world);
-    CHECK(last_s(o.requests[0]) == 0.3);
+    CHECK(o.requests[0].last_token == seconds_us(0.3));
     CHECK(o.wasted_tokens == 0);
     CHECK(o.requests[0].finish == reason::finished_eos);
   }
@@ -108,7 +99,7 @@ TEST_CASE("running ahead, what arrives during a step waits for one that is plann
   const auto o = simulate(world);
   // At 0.05 the step of 0.1 to 0.2 is planned; at 0.1 that of 0.2 to 0.3 is, with the newcomer.
   CHECK(o.requests[1].admitted == seconds_us(0.1));
-  CHECK(first_s(o.requests[1]) == 0.3);
+  CHECK(o.requests[1].first_token == seconds_us(0.3));
 }
 
 TEST_CASE("limits: exact and context let the text end, a number cuts it") {
@@ -193,7 +184,7 @@ TEST_CASE("round robin over two replicas runs two streams side by side") {
   CHECK(o.requests[0].replica == 0);
   CHECK(o.requests[1].replica == 1);
   CHECK(o.requests[2].replica == 0);
-  CHECK(last_s(o.requests[1]) == 0.2);
-  CHECK(last_s(o.requests[2]) == 0.4);
+  CHECK(o.requests[1].last_token == seconds_us(0.2));
+  CHECK(o.requests[2].last_token == seconds_us(0.4));
   CHECK(o.blocks_total == block_count{2000});
 }

@@ -35,7 +35,10 @@ class workload_source : public source_actor::base {
 
   const char* name() const override { return "workload source"; }
   behavior_type make_behavior() override;
-  void on_exit() override { engine_ = nullptr; }
+  void on_exit() override {
+    engine_ = nullptr;
+    self_sink_ = nullptr;  // a handle to itself
+  }
 
  private:
   struct later {

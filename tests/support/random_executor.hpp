@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <deque>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -21,6 +22,8 @@ struct random_executor_options {
   /// Of 1000 steps, so many fail.
   std::uint64_t failures_per_1000 = 5;
   token_count block_size{4};
+  /// Throws in the first step from this number on; 0: never.
+  std::uint64_t dies_in_step = 0;
 };
 
 class random_executor final : public executor {
@@ -38,6 +41,9 @@ class random_executor final : public executor {
     step_ptr plan = std::move(queue_.front());
     queue_.pop_front();
     const std::uint64_t number = plan->id.raw();
+    if (options_.dies_in_step > 0 && number >= options_.dies_in_step) {
+      throw std::runtime_error("the test's device is lost");
+    }
     const auto limit = static_cast<std::uint64_t>(options_.duration_us_max) + 1;
     const auto duration = static_cast<std::int64_t>(durations_.below(number, limit));
     if (duration > 0) std::this_thread::sleep_for(std::chrono::microseconds{duration});
