@@ -50,6 +50,8 @@ struct event_batch {
   std::uint32_t replica = 0;
   micros now;
   std::vector<token_event> tokens;
+  /// What the token events' text_begin and text_size refer to.
+  std::string text;
   std::vector<finish_event> finishes;
   /// True for the booking of a result, which the gauges describe.
   bool after_result = false;

@@ -18,6 +18,7 @@
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 
+#include <caf/error.hpp>
 #include <caf/execution_unit.hpp>
 #include <caf/mailbox_element.hpp>
 #endif
@@ -50,6 +51,15 @@ class ordered_actor : public Base {
     const auto result = Base::consume(message);
     __tsan_release(this);
     return result;
+  }
+  // Behind on_exit; and before the destructor, by whoever lets go of it last.
+  bool cleanup(caf::error&& reason, caf::execution_unit* unit) override {
+    __tsan_release(this);
+    return Base::cleanup(std::move(reason), unit);
+  }
+  void on_destroy() override {
+    __tsan_acquire(this);
+    Base::on_destroy();
   }
 };
 

@@ -13,7 +13,7 @@ scheduler_shell::scheduler_shell(caf::actor_config& config, scheduler_setup setu
                                  executor_actor executor)
     : ordered_actor<scheduler_actor::base>(config),
       setup_(std::move(setup)),
-      core_(setup_.config, *setup_.log),
+      core_(setup_.config, *setup_.log, setup_.secret),
       journal_(setup_.explained_requests),
       prefixes_(std::move(prefixes)),
       blocks_(std::move(blocks)),
@@ -188,8 +188,10 @@ void scheduler_shell::publish_events(bool after_result) {
   batch->blocks_used = state.blocks_used;
   batch->kv_tokens = state.kv_tokens;
   batch->tokens = std::move(events.tokens);
+  batch->text = std::move(events.text);
   batch->finishes = std::move(events.finishes);
   events.tokens = {};
+  events.text = {};
   events.finishes = {};
   events.tokens.reserve(batch->tokens.size() + 8);
   if (sinks_.size() == 1) {

@@ -25,6 +25,9 @@ struct scheduler_setup {
   engine_config config;
   std::uint32_t replica = 0;
   engine_clock clock;
+  /// Keys the blocks that generated tokens complete; the same that keyed the
+  /// prompts' blocks.
+  hash128 secret;
   /// Outlives the actor; disabled where nobody reads it.
   std::shared_ptr<decision_log> log;
   /// Observers outlive the actor too and run on its thread.

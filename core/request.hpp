@@ -13,6 +13,7 @@
 #include "core/block_key.hpp"
 #include "core/block_ledger.hpp"
 #include "core/reason.hpp"
+#include "core/sampling_parameters.hpp"
 #include "core/units.hpp"
 
 namespace octavo {
@@ -37,6 +38,8 @@ struct request_spec {
   /// prompt, and in a trace of the first sample's output too. Where there are
   /// fewer keys than blocks, the rest is private to the request.
   std::vector<block_key> keys;
+  /// How tokens are chosen; null where nobody samples (simulation).
+  std::shared_ptr<const sampling_parameters> sampling;
 };
 
 enum class sequence_state : std::uint8_t {

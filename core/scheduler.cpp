@@ -12,9 +12,10 @@ engine_config validated(engine_config config) {
 
 }  // namespace
 
-scheduler::scheduler(engine_config config, decision_log& log)
+scheduler::scheduler(engine_config config, decision_log& log, hash128 secret)
     : config_(validated(std::move(config))),
       log_(log),
+      hasher_(secret),
       policy_(make_policy(config_.policy)),
       ledger_(config_),
       waiting_(config_.scheduling_policy) {}

@@ -16,6 +16,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct token_event {
   sink_id sink;
   std::uint16_t sample = 0;
   token_id token = -1;  ///< -1 where ids do not exist
+  /// The text it completed, in `step_events::text`.
+  std::uint32_t text_begin = 0;
+  std::uint32_t text_size = 0;
 };
 
 /// The end of one sequence.
@@ -60,11 +64,13 @@ struct finish_event {
 struct step_events {
   micros now;
   std::vector<token_event> tokens;
+  std::string text;
   std::vector<finish_event> finishes;
 
   [[nodiscard]] bool empty() const { return tokens.empty() && finishes.empty(); }
   void clear() {
     tokens.clear();
+    text.clear();
     finishes.clear();
   }
 };
@@ -92,7 +98,8 @@ struct scheduler_statistics {
 class scheduler {
  public:
   /// `log` may be disabled but not null. Throws input_error for a bad config.
-  scheduler(engine_config config, decision_log& log);
+  /// `secret` keys the blocks that generated tokens complete.
+  scheduler(engine_config config, decision_log& log, hash128 secret = {});
 
   // ---- inputs
   void on_result(step& done, micros stamp);
@@ -155,10 +162,11 @@ class scheduler {
              token_count limit = {}, step_id of = {});
   [[nodiscard]] std::optional<finished_record> refuse(const request_spec& spec) const;
   [[nodiscard]] block_count blocks_to_start(const request_spec& spec) const;
+  void key_output_blocks(step& done) const;
   void book_namings(const step& done);
   void fail_all(const step& done);
   void book_work(const step& done, std::uint32_t index, result_cursor& next);
-  void book_sample(sequence& s, token_id token, finish_kind how);
+  void book_sample(sequence& s, const step_result& result, std::size_t token, finish_kind how);
   sequence& add_sequence(std::uint32_t request, std::uint16_t sample);
   sequence& add_child(const sequence& parent, std::uint16_t sample);
   void finish(sequence& s, reason why, std::int64_t a = 0, std::int64_t b = 0);
@@ -183,6 +191,7 @@ class scheduler {
 
   engine_config config_;
   decision_log& log_;
+  block_hasher hasher_;
   std::unique_ptr<policy> policy_;
   block_ledger ledger_;
   waiting_queue waiting_;

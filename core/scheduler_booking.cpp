@@ -178,6 +178,7 @@ void scheduler::on_cancel(request_id id, micros stamp) {
 
 void scheduler::on_result(step& done, micros stamp) {
   input(input_kind::result, stamp, {}, {}, {}, done.id);
+  key_output_blocks(done);
   log_.add_result(done, stamp);
   assert(in_flight_ > 0 && done.id > booked_);
   --in_flight_;
@@ -192,6 +193,39 @@ void scheduler::on_result(step& done, micros stamp) {
   for (std::uint32_t i = 0; i < done.work.size(); ++i) book_work(done, i, next);
   end_static_batch_if_done();
   sweep_ended();
+}
+
+// Generated tokens complete blocks whose keys only now can be known. They are an
+// input like the finishes are: a replay, which has no tokens, reads them from the
+// log.
+void scheduler::key_output_blocks(step& done) const {
+  step_result& result = done.result;
+  if (!config_.enable_prefix_caching || result.tokens.empty() || !result.output_keys.empty()) {
+    return;
+  }
+  const std::int32_t width = config_.block_size.raw();
+  std::size_t next_token = 0;
+  std::vector<token_id> tokens(static_cast<std::size_t>(width));
+  for (std::uint32_t i = 0; i < done.work.size(); ++i) {
+    const sequence_work& work = done.work[i];
+    const sequence& s = sequences_[work.sequence];
+    const auto& prompt = requests_[s.request].spec.prompt;
+    const std::int32_t known = (s.prompt_tokens + s.output_tokens).raw() + 1;
+    for (std::uint16_t k = 0; k < work.samples; ++k, ++next_token) {
+      if (s.state == sequence_state::finished || prompt == nullptr || known % width != 0) continue;
+      const std::int32_t first = known - width;
+      for (std::int32_t at = first; at < known - 1; ++at) {
+        const auto position = static_cast<std::size_t>(at);
+        tokens[position - static_cast<std::size_t>(first)] =
+            position < prompt->size() ? (*prompt)[position] : s.output[position - prompt->size()];
+      }
+      tokens.back() = result.tokens[next_token];
+      const block_key parent =
+          first == 0 ? hasher_.root({})
+                     : key_of(s, static_cast<std::uint32_t>(first / width - 1));
+      result.output_keys.emplace_back(i, hasher_.chain(parent, tokens));
+    }
+  }
 }
 
 // Who was computed, or got a copied block, in a failed step: the KV is void.
@@ -267,15 +301,24 @@ void scheduler::book_work(const step& done, std::uint32_t index, result_cursor& 
     }
     sequence& sample = k == 0 ? s : *children_[k - 1U];
     if (keyed) sample.output_keys.push_back(result.output_keys[next.key++].second);
-    book_sample(sample, next.token < result.tokens.size() ? result.tokens[next.token] : -1, how);
+    book_sample(sample, result, next.token, how);
   }
 }
 
-void scheduler::book_sample(sequence& s, token_id token, finish_kind how) {
+void scheduler::book_sample(sequence& s, const step_result& result, std::size_t index,
+                            finish_kind how) {
+  token_event event{s.id, requests_[s.request].spec.sink, s.sample};
+  if (index < result.tokens.size()) event.token = result.tokens[index];
+  if (index < result.text_ends.size()) {
+    const std::uint32_t begin = index == 0 ? 0 : result.text_ends[index - 1];
+    event.text_begin = static_cast<std::uint32_t>(events_.text.size());
+    event.text_size = result.text_ends[index] - begin;
+    events_.text.append(result.text, begin, event.text_size);
+  }
+  events_.tokens.push_back(event);
   ++s.output_tokens;
   ++totals_.generated_tokens;
-  if (requests_[s.request].spec.prompt != nullptr) s.output.push_back(token);
-  events_.tokens.push_back({s.id, requests_[s.request].spec.sink, s.sample, token});
+  if (requests_[s.request].spec.prompt != nullptr) s.output.push_back(event.token);
   switch (how) {
     case finish_kind::eos:
       return finish(s, reason::finished_eos);

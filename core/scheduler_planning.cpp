@@ -225,6 +225,17 @@ void scheduler::settle_waiting(const tick& t) {
 // Token ids to compute, where they are known; -1 stands for one that a step in
 // flight is about to sample: the executor has it.
 void scheduler::fill_tokens(step& plan) const {
+  for (admission_command& command : plan.admissions) {
+    const sequence& s = sequences_[command.sequence];
+    const request_spec& spec = requests_[s.request].spec;
+    if (spec.prompt == nullptr) continue;
+    command.tokens_begin = static_cast<std::uint32_t>(plan.admitted_tokens.size());
+    command.prompt_tokens = s.prompt_tokens;
+    command.sampling = spec.sampling;
+    plan.admitted_tokens.insert(plan.admitted_tokens.end(), spec.prompt->begin(),
+                                spec.prompt->end());
+    plan.admitted_tokens.insert(plan.admitted_tokens.end(), s.output.begin(), s.output.end());
+  }
   for (sequence_work& work : plan.work) {
     const sequence& s = sequences_[work.sequence];
     const auto& prompt = requests_[s.request].spec.prompt;

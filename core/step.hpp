@@ -5,9 +5,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/block_key.hpp"
+#include "core/sampling_parameters.hpp"
 #include "core/units.hpp"
 
 namespace octavo {
@@ -29,6 +32,7 @@ struct fork_command {
 
 /// A new table that starts with cached blocks `hits[hits_begin, +hits_count)`.
 struct admission_command {
+  std::uint32_t sequence = 0;  ///< the scheduler's index
   std::uint32_t slot = 0;
   request_id request;
   std::uint16_t sample = 0;
@@ -37,6 +41,11 @@ struct admission_command {
   /// For statistics: tokens asked for, and whether it ran before.
   token_count query_tokens;
   bool resumed = false;
+  /// For an executor that samples: all `query_tokens` token ids of the sequence
+  /// in `step::admitted_tokens`, of which the first `prompt_tokens` are prompt.
+  std::uint32_t tokens_begin = 0;
+  token_count prompt_tokens;
+  std::shared_ptr<const sampling_parameters> sampling;
 };
 
 /// Tokens of one sequence in this step.
@@ -110,6 +119,10 @@ struct step_result {
   /// the executor knows token ids and computes them: (work index, key). Work with
   /// several samples has one key for each of them, in their order, or none.
   std::vector<std::pair<std::uint32_t, block_key>> output_keys;
+  /// The text that each token completed, one behind another; `text_ends` is
+  /// parallel to `tokens`. Empty where there is no text.
+  std::string text;
+  std::vector<std::uint32_t> text_ends;
 };
 
 struct step {
@@ -122,6 +135,7 @@ struct step {
   std::vector<release_command> preemptions;
   std::vector<admission_command> admissions;
   std::vector<block_id> hits;
+  std::vector<token_id> admitted_tokens;
   std::vector<sequence_work> work;
   std::vector<token_id> tokens;
   std::vector<naming_command> namings;
@@ -153,6 +167,7 @@ struct step {
     preemptions.clear();
     admissions.clear();
     hits.clear();
+    admitted_tokens.clear();
     work.clear();
     tokens.clear();
     namings.clear();
@@ -165,6 +180,8 @@ struct step {
     result.finishes.clear();
     result.tokens.clear();
     result.output_keys.clear();
+    result.text.clear();
+    result.text_ends.clear();
   }
 };
 

@@ -181,6 +181,7 @@ void tick::admit(const admission_candidate& candidate, token_count reserved) {
   s.reserved_tokens = reserved;
   ledger.touch(s.account, candidate.hits);
   admission_command command;
+  command.sequence = s.index;
   command.slot = s.slot;
   command.request = s.id;
   command.sample = s.sample;

@@ -15,6 +15,46 @@
 
 namespace octavo::model {
 
+/// How rotary position embedding is stretched beyond the trained context.
+enum class rope_scaling {
+  none,
+  linear,  ///< all frequencies divided by factor
+  llama3,  ///< low frequencies divided, high ones kept, a ramp between
+  yarn,    ///< https://arxiv.org/abs/2309.00071
+  other    ///< something else: scaling_name says what; cannot be run
+};
+
+/// Rotary position embedding: element pair i of a head turns by
+/// position x theta^(-2i / dimensions).
+struct rope_config {
+  double theta = 10'000;
+  /// Base in layers that slide, which are never scaled; 0 = as the others.
+  double local_theta = 0;
+  /// Leading elements of a head that are rotated; 0 = all.
+  std::int64_t dimensions = 0;
+  /// Are pairs neighbours (2i, 2i + 1)? Otherwise they are (i, i + half).
+  bool interleaved = false;
+  rope_scaling scaling = rope_scaling::none;
+  std::string scaling_name;
+  double factor = 1;
+  /// llama3: wavelengths over original_positions / low are divided, those under
+  /// original_positions / high are kept.
+  double low_frequency_factor = 1;
+  double high_frequency_factor = 4;
+  /// Trained context; 0 = max_positions.
+  std::int64_t original_positions = 0;
+  double beta_fast = 32;
+  double beta_slow = 1;
+  /// yarn: are the ends of its ramp rounded to whole dimensions?
+  bool truncate = true;
+  /// Multiplies cosine and sine; 0 = what the scaling prescribes.
+  double attention_factor = 0;
+  /// Further divisors of the frequencies, one per pair, from the weights; empty = none.
+  std::vector<float> divisors;
+};
+
+enum class activation { silu, gelu_tanh, other };
+
 /// The shape of a dense decoder-only transformer. Counts, unless said otherwise.
 struct model_config {
   std::string name;
@@ -43,6 +83,21 @@ struct model_config {
   std::int64_t sliding_window = 0;
   /// Per layer: does it slide? Empty where no layer does.
   std::vector<bool> slides;
+
+  // What a forward pass needs beyond the shape.
+  rope_config rope;
+  double norm_epsilon = 1e-6;
+  /// Norms multiply by 1 + weight rather than by weight.
+  bool norm_adds_one = false;
+  activation mlp_activation = activation::silu;
+  /// Multiplies embeddings.
+  double embedding_scale = 1;
+  /// Multiplies attention scores; 0 = 1 / sqrt(head_dim).
+  double attention_scale = 0;
+  /// Scores and logits s become cap x tanh(s / cap); 0 = they do not.
+  double attention_soft_cap = 0;
+  double final_soft_cap = 0;
+
   /// What the reader should know: assumptions made for an unknown family, …
   std::vector<std::string> notes;
 

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "model/config.hpp"
+#include "model/config_decoder.hpp"
 #include "model/json_fields.hpp"
 
 namespace octavo::model {
@@ -175,6 +176,7 @@ model_config read_config(const fields& file, std::string family) {
   config.norms_per_layer = defaults.norms_per_layer;
   read_biases(file, defaults, config);
   read_sliding(file, defaults, config);
+  read_decoder_fields(file, config);
   return config;
 }
 

@@ -93,28 +93,28 @@ class ledger_of_ends {
   std::string problem_;
 };
 
-// Asks for statistics, so that the answer reaches the test's thread by a way that
-// the thread sanitizer sees.
+// Drains the engine and asks for its statistics: behind each other on one channel,
+// and the answer reaches the test's thread by a way that the thread sanitizer sees.
 using asker_actor = caf::typed_actor<caf::reacts_to<actors::statistics_atom>>;
 
 class asker final : public actors::ordered_actor<asker_actor::base> {
  public:
-  asker(caf::actor_config& config, actors::scheduler_actor scheduler, ledger_of_ends& ends)
-      : actors::ordered_actor<asker_actor::base>(config),
-        scheduler_(std::move(scheduler)),
-        ends_(ends) {}
+  asker(caf::actor_config& config, actors::engine_actor engine, ledger_of_ends& ends)
+      : actors::ordered_actor<asker_actor::base>(config), engine_(std::move(engine)), ends_(ends) {}
 
   behavior_type make_behavior() override {
     return {[this](actors::statistics_atom) {
-      request(scheduler_, caf::infinite, actors::statistics_atom::value)
-          .then([this](const scheduler_statistics& sums) { ends_.hear(sums); });
+      if (!std::exchange(drained_, true)) send(engine_, actors::drain_atom::value);
+      request(engine_, caf::infinite, actors::statistics_atom::value)
+          .then([this](const actors::statistics_list& all) { ends_.hear(all.front()); });
     }};
   }
-  void on_exit() override { scheduler_ = nullptr; }
+  void on_exit() override { engine_ = nullptr; }
 
  private:
-  actors::scheduler_actor scheduler_;
+  actors::engine_actor engine_;
   ledger_of_ends& ends_;
+  bool drained_ = false;
 };
 
 class listener final : public actors::ordered_actor<actors::sink_actor::base> {
@@ -230,13 +230,13 @@ class real_run {
     const auto engine = system.spawn<actors::engine_shell>(router_kind::round_robin,
                                                            std::vector{ring.scheduler}, nullptr);
     const actors::sink_actor sink = system.spawn<listener>(std::ref(ends_));
-    const auto questions = system.spawn<asker>(ring.scheduler, std::ref(ends_));
+    const auto questions = system.spawn<asker>(engine, std::ref(ends_));
     std::vector<std::thread> clients;
     for (int i = 0; i < submitters; ++i) {
       clients.emplace_back([&, i] { run_client(seed_, i, engine, sink); });
     }
     for (std::thread& client : clients) client.join();
-    caf::anon_send(engine, actors::drain_atom::value);
+    statistics(questions);  // and drain
     const bool all_ended = ends_.wait_for(submitters * requests_each, 30s);
     const scheduler_statistics sums = statistics_at_rest(questions);
     INFO(text_of(sums) << ", requests heard to be done: " << ends_.done());
@@ -266,19 +266,20 @@ class real_run {
     return actors::spawn_replica(system, std::move(setup), executor);
   }
 
+  scheduler_statistics statistics(const asker_actor& questions) {
+    caf::anon_send(questions, actors::statistics_atom::value);
+    const auto answer = ends_.wait_for_statistics(10s);
+    if (!answer) FAIL_CHECK("the scheduler does not answer");
+    return answer.value_or(scheduler_statistics{});
+  }
+
   // A step that was planned ahead may outlive the last request and hold blocks.
   scheduler_statistics statistics_at_rest(const asker_actor& questions) {
-    scheduler_statistics sums;
+    scheduler_statistics sums = statistics(questions);
     for (int tries = 0; tries < 1000; ++tries) {
-      caf::anon_send(questions, actors::statistics_atom::value);
-      const auto answer = ends_.wait_for_statistics(10s);
-      if (!answer) {
-        FAIL_CHECK("the scheduler does not answer");
-        break;
-      }
-      sums = *answer;
       if (sums.running + sums.waiting + sums.blocks_used.raw() == 0) break;
       std::this_thread::sleep_for(1ms);
+      sums = statistics(questions);
     }
     return sums;
   }

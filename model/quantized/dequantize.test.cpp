@@ -79,7 +79,8 @@ TEST_CASE("floats become halves by rounding to the nearest, ties to even") {
   CHECK(float_to_half(-1e30F) == 0xFC00);
   CHECK(float_to_half(0x1p-25F) == 0x0000);
   CHECK(float_to_half(0x1.8p-25F) == 0x0001);
-  CHECK(float_to_half(0x1.ffcp-15F) == 0x03FF);
+  CHECK(float_to_half(0x1.ff8p-15F) == 0x03FF);
+  CHECK(float_to_half(0x1.ffcp-15F) == 0x0400);
   CHECK(float_to_half(0x1.fffp-15F) == 0x0400);
 }
 

@@ -18,6 +18,18 @@ namespace {
   throw input_error("key \"tokenizer.ggml." + std::string(key) + "\" " + why);
 }
 
+std::string with_visible_spaces(std::string_view text) {
+  std::string visible;
+  for (const char c : text) {
+    if (c == ' ') {
+      visible += visible_space;
+    } else {
+      visible += c;
+    }
+  }
+  return visible;
+}
+
 class gguf_loader {
  public:
   explicit gguf_loader(const gguf_vocabulary& source) : source_(source) {}
@@ -127,12 +139,17 @@ class gguf_loader {
     return {spelled_bytes(text).value_or(std::string(text)), kind, special};
   }
 
+  /// SentencePiece finds its user-defined tokens after spaces have become visible.
   void add_token(token_id id, std::string_view text, token_kind kind) {
     if (text.empty() || text.size() > added_token_set::text_bytes_max) return;
     added_token token;
     token.id = id;
     token.control = kind == token_kind::control || has_control_spelling(text);
-    parts_->raw_added.insert(text, token);
+    if (by_bytes() || token.control) {
+      parts_->raw_added.insert(text, token);
+    } else {
+      parts_->normalized_added.insert(with_visible_spaces(text), token);
+    }
     parts_->added_ids.emplace(text, id);
   }
 

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "model/tokenizer/byte_alphabet.hpp"
 #include "model/tokenizer/json_field.hpp"
+#include "model/tokenizer/load_config.hpp"
 #include "model/tokenizer/load_steps.hpp"
 #include "model/tokenizer/pipeline.hpp"
 #include "model/tokenizer/utf8.hpp"
@@ -251,25 +252,24 @@ class json_loader {
   std::unordered_map<token_id, bool> control_;  // those that steer the model
 };
 
-/// The token that a configuration names under `key`, as text or {"content": text}.
-std::optional<token_id> named_token(const json_field& config, std::string_view key,
+std::optional<token_id> named_token(const char* key, const std::optional<std::string>& text,
                                     const json_loader& loader) {
-  const auto field = config.find(key);
-  if (!field) return std::nullopt;
-  const std::string_view text = field->is_object() ? field->at("content").text() : field->text();
-  const std::optional<token_id> id = loader.id_of(text);
-  if (!id) field->fail("is " + in_quotes(text) + ", which the vocabulary lacks");
+  if (!text) return std::nullopt;
+  const std::optional<token_id> id = loader.id_of(*text);
+  if (!id) {
+    throw input_error("tokenizer_config.json: field \"" + std::string(key) + "\" is " +
+                      in_quotes(*text) + ", which the vocabulary lacks");
+  }
   return id;
 }
 
 /// What the configuration says outweighs the post-processor.
-void apply_flag(const json_field& config, std::string_view key, std::optional<token_id> token,
+void apply_flag(std::optional<bool> flag, std::optional<token_id> token,
                 std::vector<token_id>& side) {
-  const auto flag = config.find(key);
   if (!flag || !token) return;
   const auto present = std::ranges::find(side, *token);
-  if (flag->flag() && present == side.end()) side.insert(side.begin(), *token);
-  if (!flag->flag() && present != side.end()) side.erase(present);
+  if (*flag && present == side.end()) side.insert(side.begin(), *token);
+  if (!*flag && present != side.end()) side.erase(present);
 }
 
 }  // namespace
@@ -280,12 +280,11 @@ tokenizer tokenizer::from_json(std::string_view tokenizer_json,
   json_loader loader{json_field(document)};
   const std::shared_ptr<pipeline> parts = loader.load();
   if (!tokenizer_config_json.empty()) {
-    const json_document config_document(tokenizer_config_json, "tokenizer_config.json");
-    const json_field config(config_document);
-    parts->bos = named_token(config, "bos_token", loader);
-    parts->eos = named_token(config, "eos_token", loader);
-    apply_flag(config, "add_bos_token", parts->bos, parts->prefix);
-    apply_flag(config, "add_eos_token", parts->eos, parts->suffix);
+    const tokenizer_config config = parse_tokenizer_config(tokenizer_config_json);
+    parts->bos = named_token("bos_token", config.bos_token, loader);
+    parts->eos = named_token("eos_token", config.eos_token, loader);
+    apply_flag(config.add_bos_token, parts->bos, parts->prefix);
+    apply_flag(config.add_eos_token, parts->eos, parts->suffix);
   } else if (!parts->prefix.empty()) {
     parts->bos = parts->prefix.front();
   }

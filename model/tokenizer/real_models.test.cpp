@@ -68,6 +68,40 @@ void compare_json_model(const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("a SentencePiece GGUF file gives the ids of the same family's JSON", "[real]") {
+  const auto folder = reference::folder();
+  if (!folder || !std::filesystem::exists(*folder / "gemma3/gguf.json")) {
+    WARN("skipped: OCTAVO_TOKENIZERS with gemma3/gguf.json absent");
+    return;
+  }
+  const reference::gguf_keys keys(*folder / "gemma3/gguf.json");
+  const tokenizer words = tokenizer::from_gguf(keys.view());
+  const json expected = json::parse(reference::read_file(reference::fixture("expected.json")));
+  comparison("gemma3.gguf", words)
+      .run(json::parse(reference::read_file(reference::fixture("corpus.json"))),
+           expected.at("gemma3").at("texts"));
+  comparison("gemma3.gguf, random", words)
+      .run(json::parse(reference::read_file(*folder / "random_corpus.json")),
+           json::parse(reference::read_file(*folder / "gemma3/random_expected.json")).at("texts"));
+}
+
+TEST_CASE("a byte-level GGUF file gives the reference's ids", "[real]") {
+  const auto folder = reference::folder();
+  if (!folder || !std::filesystem::exists(*folder / "smollm2/gguf.json")) {
+    WARN("skipped: OCTAVO_TOKENIZERS with smollm2/gguf.json absent");
+    return;
+  }
+  const reference::gguf_keys keys(*folder / "smollm2/gguf.json");
+  const tokenizer words = tokenizer::from_gguf(keys.view());
+  const json expected = json::parse(reference::read_file(reference::fixture("expected.json")));
+  comparison("smollm2.gguf", words)
+      .run(json::parse(reference::read_file(reference::fixture("corpus.json"))),
+           expected.at("smollm2").at("texts"));
+  comparison("smollm2.gguf, random", words)
+      .run(json::parse(reference::read_file(*folder / "random_corpus.json")),
+           json::parse(reference::read_file(*folder / "smollm2/random_expected.json")).at("texts"));
+}
+
 TEST_CASE("Llama 2's tokens equal the reference's", "[real]") { compare_json_model("llama2"); }
 TEST_CASE("Llama 3's tokens equal the reference's", "[real]") { compare_json_model("llama3"); }
 TEST_CASE("Llama 3.1's tokens equal the reference's", "[real]") { compare_json_model("llama3_1"); }
