@@ -80,8 +80,7 @@ void time_model(const std::filesystem::path& folder, const char* model) {
   std::printf("load      %-12s        %6.3f s     %zu bytes\n", model, seconds_since(start),
               json.size());
   for (const char* name : {"code", "mixed"}) {
-    time_documents(words, model, name,
-                   read_file(folder / ("speed_" + std::string(name) + ".txt")));
+    time_documents(words, model, name, read_file(folder / ("speed_" + std::string(name) + ".txt")));
   }
   time_hostile(words, model);
 }

@@ -70,6 +70,8 @@ void block_manager::fork_slot(const fork_command& command, step& plan) {
   if (!command.copy_last) return;
   const block_id source = parent.at(shared);
   const block_id copy = take(plan);
+  plan.table_changes.push_back(
+      {command.child_slot, 0, 0, static_cast<std::uint32_t>(plan.new_blocks.size()), 1});
   plan.new_blocks.push_back(copy);
   plan.copies.push_back({source, copy});
   child.tables[0].push_back(copy);
@@ -103,14 +105,21 @@ void block_manager::grow_slot(const sequence_work& work, step& plan) {
       for (std::int32_t i = 0; i < gone; ++i) drop(table[static_cast<std::size_t>(i)]);
       table.erase(table.begin(), table.begin() + gone);
       state.start[g] += gone / blocks;
+      plan.table_changes.push_back(
+          {work.slot, static_cast<std::uint32_t>(g), static_cast<std::uint32_t>(gone), 0, 0});
     }
   }
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     auto& table = state.tables[g];
     const auto blocks = static_cast<std::size_t>(groups_[g].pool_blocks);
+    const auto begin = static_cast<std::uint32_t>(plan.new_blocks.size());
     while (table.size() + static_cast<std::size_t>(state.start[g]) * blocks < end * blocks) {
       table.push_back(take(plan));
       plan.new_blocks.push_back(table.back());
+    }
+    const auto count = static_cast<std::uint32_t>(plan.new_blocks.size()) - begin;
+    if (count > 0) {
+      plan.table_changes.push_back({work.slot, static_cast<std::uint32_t>(g), 0, begin, count});
     }
   }
 }

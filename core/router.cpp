@@ -20,9 +20,12 @@ constexpr std::int64_t relief_tokens = 65'536;
 
 std::string_view to_string(router_kind kind) {
   switch (kind) {
-    case router_kind::round_robin: return "round_robin";
-    case router_kind::least_loaded: return "least_loaded";
-    case router_kind::prefix_affinity: return "prefix_affinity";
+    case router_kind::round_robin:
+      return "round_robin";
+    case router_kind::least_loaded:
+      return "least_loaded";
+    case router_kind::prefix_affinity:
+      return "prefix_affinity";
   }
   return "unknown";
 }
@@ -38,10 +41,14 @@ router_kind parse_router(std::string_view name) {
 
 std::string_view to_string(route_reason why) {
   switch (why) {
-    case route_reason::in_turn: return "in_turn";
-    case route_reason::least_loaded: return "least_loaded";
-    case route_reason::longest_prefix: return "longest_prefix";
-    case route_reason::relieved: return "relieved";
+    case route_reason::in_turn:
+      return "in_turn";
+    case route_reason::least_loaded:
+      return "least_loaded";
+    case route_reason::longest_prefix:
+      return "longest_prefix";
+    case route_reason::relieved:
+      return "relieved";
   }
   return "unknown";
 }
@@ -74,8 +81,8 @@ route router::choose_by_prefix(const request_spec& spec) const {
   }
   if (matched == 0) return {idlest, route_reason::least_loaded, 0};
   const std::uint32_t best = least_loaded_of(mask);
-  const bool overloaded = load_[best] > relief_ratio * load_[idlest] &&
-                          load_[best] - load_[idlest] > relief_tokens;
+  const bool overloaded =
+      load_[best] > relief_ratio * load_[idlest] && load_[best] - load_[idlest] > relief_tokens;
   if (overloaded) return {idlest, route_reason::relieved, 0};
   return {best, route_reason::longest_prefix, matched};
 }

@@ -96,6 +96,16 @@ struct block_copy {
   block_id to;
 };
 
+/// How one block table changes: `dropped` entries leave its front, then
+/// `step::new_blocks[begin, +count)` join its end.
+struct table_change {
+  std::uint32_t slot = 0;
+  std::uint32_t group = 0;
+  std::uint32_t dropped = 0;
+  std::uint32_t begin = 0;
+  std::uint32_t count = 0;
+};
+
 /// How a sampled sequence goes on.
 enum class finish_kind : std::uint8_t { none, eos, stop_token, stop_string, error };
 
@@ -144,8 +154,9 @@ struct step {
   block_count expected_free;
 
   // The block manager's part.
-  /// Block-table growth in the order of forks, then work, then groups.
+  /// Blocks taken, and which tables they went to; forks stand before work.
   std::vector<block_id> new_blocks;
+  std::vector<table_change> table_changes;
   std::vector<block_copy> copies;
   std::vector<block_id> named;  ///< parallel to the blocks of `namings`
   std::vector<keyed_block> evicted;
@@ -173,6 +184,7 @@ struct step {
     namings.clear();
     keys.clear();
     new_blocks.clear();
+    table_changes.clear();
     copies.clear();
     named.clear();
     evicted.clear();

@@ -2,13 +2,17 @@
 #include <iostream>
 #include <string_view>
 
+#include "model/command.hpp"
 #include "sim/cost/convert.hpp"
 #include "traces/command.hpp"
 
 namespace {
 
-constexpr std::string_view help = R"(Serves large language models and plans for them with the same engine.
+constexpr std::string_view help =
+    R"(Serves large language models and plans for them with the same engine.
 
+  octavo model inspect MODEL           a .gguf file or Hugging Face directory: shape, tensors
+  octavo model get NAME                download a small model: smollm2, gemma3-270m
   octavo trace convert|inspect|synth   request traces: read any format, look inside, make one
   octavo profile convert               measured kernel tables into a profile for sim --profile
 
@@ -19,6 +23,9 @@ The capacity planner is a program of its own: sim --help
 
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "model") {
+    return octavo::model::model_command(argc - 1, argv + 1, std::cout, std::cerr);
+  }
   if (command == "trace") {
     return octavo::traces::trace_command(argc - 1, argv + 1, std::cout, std::cerr);
   }
@@ -29,6 +36,6 @@ int main(int argc, char** argv) {
     std::cout << help;
     return command.empty() ? 2 : 0;
   }
-  std::cerr << "octavo: '" << command << "' is no command; there are: trace, profile\n";
+  std::cerr << "octavo: '" << command << "' is no command; there are: model, trace, profile\n";
   return 2;
 }

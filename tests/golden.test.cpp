@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -211,14 +214,34 @@ std::string text_of(const scheduler_statistics& s) {
   return text + "preemptions " + std::to_string(s.preemptions);
 }
 
+// The log is written by the engine's threads and closed by the test's.
+class guarded_log final : public log_sink {
+ public:
+  guarded_log(const std::filesystem::path& file, const std::string& header)
+      : writer_(file), sink_(writer_.replica(0, header)) {}
+
+  void on_entry(std::span<const std::byte> payload, const hash128& chain) override {
+    const std::lock_guard lock{mutex_};
+    sink_->on_entry(payload, chain);
+  }
+  void close() {
+    const std::lock_guard lock{mutex_};
+    writer_.close();
+  }
+
+ private:
+  std::mutex mutex_;
+  traces::log_file_writer writer_;
+  log_sink* sink_;
+};
+
 // An engine in the real world, from spawn to a closed log.
 class real_run {
  public:
   real_run(std::uint64_t seed, const std::filesystem::path& file)
-      : seed_(seed), writer_(file), config_(config_of(seed)) {
-    const std::string header = to_json(config_);
-    log_ = std::make_shared<decision_log>(header);
-    log_->set_sink(writer_.replica(0, header));
+      : seed_(seed), config_(config_of(seed)), file_(file, to_json(config_)) {
+    log_ = std::make_shared<decision_log>(to_json(config_));
+    log_->set_sink(&file_);
   }
 
   /// Fails the test where a request is lost or ends twice. Returns the sums.
@@ -247,7 +270,7 @@ class real_run {
     caf::anon_send_exit(sink, caf::exit_reason::user_shutdown);
     actors::stop_replica(ring);
     system.await_all_actors_done();
-    writer_.close();
+    file_.close();
     return sums;
   }
 
@@ -287,8 +310,8 @@ class real_run {
   using random_executor_options = test::random_executor_options;
 
   std::uint64_t seed_;
-  traces::log_file_writer writer_;
   engine_config config_;
+  guarded_log file_;
   std::shared_ptr<decision_log> log_;
   ledger_of_ends ends_;
 };

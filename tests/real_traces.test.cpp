@@ -28,11 +28,11 @@ void check_all_completed(const nlohmann::json& report, int submitted) {
 
 // Share of prompt tokens found in the cache, with memory for all of them.
 double hit_rate(const std::string& trace, int submitted, const arguments& fleet) {
-  const auto report = test::json_of_sim(
-      arguments{"--trace", trace, "--model", "llama-3.1-8b", "--gpu", "h100", "--block-size", "512",
-                "--num-gpu-blocks-override", "400000", "--max-model-len", "200000",
-                "--no-decision-log"} +
-      fleet);
+  const auto report =
+      test::json_of_sim(arguments{"--trace", trace, "--model", "llama-3.1-8b", "--gpu", "h100",
+                                  "--block-size", "512", "--num-gpu-blocks-override", "400000",
+                                  "--max-model-len", "200000", "--no-decision-log"} +
+                        fleet);
   check_all_completed(report, submitted);
   return report["prefix"]["hit_tokens"].get<double>() /
          report["prefix"]["query_tokens"].get<double>();
@@ -45,8 +45,7 @@ void check_reuse(const std::string& name, int submitted, double least, double mo
   const double alone = hit_rate(trace, submitted, {"--replicas", "1"});
   CHECK(alone > least);
   CHECK(alone < most);
-  const double in_turn =
-      hit_rate(trace, submitted, {"--replicas", "4", "--router", "round_robin"});
+  const double in_turn = hit_rate(trace, submitted, {"--replicas", "4", "--router", "round_robin"});
   CHECK(in_turn > 0.4 * alone);
   CHECK(in_turn < 0.65 * alone);
   const double by_prefix =
@@ -71,18 +70,20 @@ TEST_CASE("Azure's conversation trace runs to its end, every request answered") 
 TEST_CASE("requests of Azure's trace that are longer than the model are counted, not cut") {
   const std::string trace = shared_trace("AzureLLMInferenceTrace_2023_conv.csv");
   if (trace.empty()) return;
-  const auto report = test::json_of_sim({"--trace", trace, "--model", "llama-2-7b", "--gpu",
-                                         "a100-80g", "--requests", "3000", "--no-decision-log",
-                                         "--replicas", "2"});
+  const auto report =
+      test::json_of_sim({"--trace", trace, "--model", "llama-2-7b", "--gpu", "a100-80g",
+                         "--requests", "3000", "--no-decision-log", "--replicas", "2"});
   const auto& requests = report["requests"];
   CHECK(requests["rejected"] == 217);  // lines with more than 4,096 tokens in all
   CHECK(requests["completed"] == 3000 - 217);
 }
 
-TEST_CASE("Mooncake's conversations: four replicas in turn lose half the reuse, affinity keeps it") {
+TEST_CASE(
+    "Mooncake's conversations: four replicas in turn lose half the reuse, affinity keeps it") {
   check_reuse("mooncake_conversation_trace.jsonl", 12'031, 0.365, 0.380);
 }
 
-TEST_CASE("Mooncake's synthetic trace: four replicas in turn lose half the reuse, affinity keeps it") {
+TEST_CASE(
+    "Mooncake's synthetic trace: four replicas in turn lose half the reuse, affinity keeps it") {
   check_reuse("mooncake_synthetic_trace.jsonl", 3'993, 0.640, 0.660);
 }

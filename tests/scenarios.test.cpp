@@ -44,9 +44,8 @@ results run_scenario(const fs::path& folder) {
   const traces::temp_file json{"", ".json"};
   const traces::temp_file csv{"", ".csv"};
   words arguments = words_of(traces::contents_of(folder / "args"));
-  arguments.insert(arguments.end(),
-                   {"--trace", (folder / "trace.jsonl").string(), "--out-json",
-                    json.path().string(), "--out-csv", csv.path().string()});
+  arguments.insert(arguments.end(), {"--trace", (folder / "trace.jsonl").string(), "--out-json",
+                                     json.path().string(), "--out-csv", csv.path().string()});
   const sim_result run = run_sim(arguments);
   INFO(run.err);
   REQUIRE(run.code == 0);
@@ -62,7 +61,9 @@ results run_scenario(const fs::path& folder) {
   return found;
 }
 
-bool is_operator(const std::string& word) { return word == "=" || word == "<" || word == ">"; }
+bool is_operator(const std::string& word) {
+  return word == "=" || word == "<" || word == ">";
+}
 
 bool holds(const std::string& found, const std::string& comparison, const std::string& wanted) {
   char* rest = nullptr;

@@ -126,7 +126,7 @@ DTYPES = {"torch.int32": "I32", "torch.int64": "I64", "torch.int8": "I8", "torch
 def tensor_of(tensor):
     import torch
 
-    raw = tensor.contiguous().view(torch.uint8) if tensor.dim() else tensor.reshape(1).view(torch.uint8)
+    raw = tensor.contiguous().reshape(tensor.shape or (1,)).view(torch.uint8)
     return {"dtype": DTYPES[str(tensor.dtype)], "shape": list(tensor.shape),
             "bytes": hex_of(raw.numpy())}
 
@@ -199,7 +199,8 @@ def gptq_cases(awq, generator):
 
 def compressed(bits, strategy, group, symmetric, form, kind="int", actorder=None, block=None):
     weights = {"num_bits": bits, "type": kind, "symmetric": symmetric, "strategy": strategy,
-               "group_size": group, "actorder": actorder, "block_structure": block, "dynamic": False}
+               "group_size": group, "actorder": actorder, "block_structure": block,
+               "dynamic": False}
     return {"quant_method": "compressed-tensors", "format": form, "ignore": ["lm_head"],
             "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}}
 
@@ -209,7 +210,8 @@ def packed_cases(packer, generator):
 
     cases = []
     for bits, strategy, group, symmetric, actorder in [
-            (4, "group", 32, True, None), (4, "group", 32, False, "group"), (8, "channel", None, True, None)]:
+            (4, "group", 32, True, None), (4, "group", 32, False, "group"),
+            (8, "channel", None, True, None)]:
         n, k = (12, 64) if bits == 4 else (4, 30)
         size = group or k
         low = -(2 ** (bits - 1))
@@ -247,18 +249,22 @@ def byte_cases(generator):
     cases = [case("int8 channel", compressed(8, "channel", None, True, "int-quantized"),
                   {"weight": ints, "weight_scale": channel}, ints.float() * channel)]
     weight, one = fp8(4, 32), scale(1)
-    cases.append(case("fp8 tensor", compressed(8, "tensor", None, True, "float-quantized", "float"),
+    cases.append(case("fp8 tensor",
+                      compressed(8, "tensor", None, True, "float-quantized", "float"),
                       {"weight": weight, "weight_scale": one}, weight.float() * one))
     weight, channel = fp8(4, 32), scale(4, 1).to(torch.bfloat16)
     cases.append(case("fp8 channel",
                       compressed(8, "channel", None, True, "float-quantized", "float"),
-                      {"weight": weight, "weight_scale": channel}, weight.float() * channel.float()))
+                      {"weight": weight, "weight_scale": channel},
+                      weight.float() * channel.float()))
     # Blocks of 4 x 16, the last ones partial in both directions.
     weight, blocks = fp8(6, 40), scale(2, 3)
     wide = blocks.repeat_interleave(4, 0)[:6].repeat_interleave(16, 1)[:, :40]
-    cases.append(case("hf fp8 block", {"quant_method": "fp8", "fmt": "e4m3",
-                                       "activation_scheme": "dynamic", "weight_block_size": [4, 16]},
-                      {"weight": weight, "weight_scale_inv": blocks}, weight.float() * wide))
+    config = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic",
+              "weight_block_size": [4, 16]}
+    cases.append(case("hf fp8 block", config,
+                      {"weight": weight, "weight_scale_inv": blocks},
+                      weight.float() * wide))
     weight, one = fp8(4, 16), scale(1).reshape(())
     cases.append(case("hf fp8 tensor", {"quant_method": "fp8", "activation_scheme": "static"},
                       {"weight": weight, "weight_scale": one}, weight.float() * one))

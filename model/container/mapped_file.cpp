@@ -16,11 +16,12 @@
 namespace octavo::model {
 namespace {
 
-/// Closes a descriptor at the end of the scope: a mapping outlives it.
+/// Closes a descriptor at the end of the scope: a mapping outlives it. Opening
+/// does not block, so that a pipe is refused rather than waited for.
 class descriptor {
  public:
   explicit descriptor(const std::string& path)
-      : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+      : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   descriptor(const descriptor&) = delete;
   descriptor& operator=(const descriptor&) = delete;
   ~descriptor() {

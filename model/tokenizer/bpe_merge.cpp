@@ -62,8 +62,8 @@ void bpe_merger::merge_many(std::span<const token_id> symbols, std::vector<token
     const candidate best = heap_.back();
     heap_.pop_back();
     const node& left = nodes_[best.at];
-    const bool current = left.token == best.left && left.after != none &&
-                         nodes_[left.after].token == best.right;
+    const bool current =
+        left.token == best.left && left.after != none && nodes_[left.after].token == best.right;
     if (!current) continue;
     fuse(best);
     for (const std::int32_t at : {nodes_[best.at].before, best.at}) {

@@ -32,7 +32,9 @@ constexpr alphabet letters;
 
 }  // namespace
 
-char32_t byte_character(unsigned char byte) { return letters.character_of[byte]; }
+char32_t byte_character(unsigned char byte) {
+  return letters.character_of[byte];
+}
 
 std::optional<std::string> spelled_bytes(std::string_view token) {
   std::string bytes;

@@ -18,9 +18,9 @@ struct gguf_vocabulary {
   std::string model;  ///< "llama" (SentencePiece-style) or "gpt2" (byte-level)
   std::string pre;    ///< names the split pattern; needed where the model is "gpt2"
   std::vector<std::string_view> tokens;
-  std::vector<float> scores;               ///< needed where the model is "llama"
-  std::vector<std::int32_t> token_types;   ///< 1 normal ... 6 byte
-  std::vector<std::string_view> merges;    ///< "left right"; needed where the model is "gpt2"
+  std::vector<float> scores;              ///< needed where the model is "llama"
+  std::vector<std::int32_t> token_types;  ///< 1 normal ... 6 byte
+  std::vector<std::string_view> merges;   ///< "left right"; needed where the model is "gpt2"
   std::optional<token_id> bos_token_id;
   std::optional<token_id> eos_token_id;
   std::optional<token_id> eot_token_id;

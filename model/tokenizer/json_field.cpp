@@ -33,7 +33,9 @@ std::string json_field::where() const {
   return path_.empty() ? file_ : file_ + ": field \"" + path_ + "\"";
 }
 
-void json_field::fail(const std::string& why) const { throw input_error(where() + " " + why); }
+void json_field::fail(const std::string& why) const {
+  throw input_error(where() + " " + why);
+}
 
 std::optional<json_field> json_field::find(std::string_view key) const {
   simdjson::dom::element value;

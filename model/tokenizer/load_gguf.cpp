@@ -88,12 +88,18 @@ class gguf_loader {
     if (source_.token_types.empty()) return token_kind::normal;
     switch (source_.token_types[id]) {
       case 0:
-      case 1: return token_kind::normal;
-      case 2: return token_kind::unknown;
-      case 3: return token_kind::control;
-      case 4: return token_kind::user_defined;
-      case 5: return token_kind::unused;
-      case 6: return token_kind::byte;
+      case 1:
+        return token_kind::normal;
+      case 2:
+        return token_kind::unknown;
+      case 3:
+        return token_kind::control;
+      case 4:
+        return token_kind::user_defined;
+      case 5:
+        return token_kind::unused;
+      case 6:
+        return token_kind::byte;
       default:
         fail("token_type", "is " + std::to_string(source_.token_types[id]) + " for token " +
                                std::to_string(id) + "; allowed are 0 to 6");
@@ -115,7 +121,8 @@ class gguf_loader {
         add_token(id, text, kind);
       }
       if (!ids_.try_emplace(text, id).second) {
-        fail("tokens", "has " + in_quotes(text) + " twice, the second as token " + std::to_string(i));
+        fail("tokens",
+             "has " + in_quotes(text) + " twice, the second as token " + std::to_string(i));
       }
       reachable_.push_back(is_reachable(text, kind));
       if (reachable_.back()) read_symbol(id, text);
@@ -204,8 +211,8 @@ class gguf_loader {
   token_id merged_id(std::size_t rank, std::string_view text) const {
     const std::optional<token_id> id = find(text);
     if (!id) {
-      fail("merges", "names " + in_quotes(text) + " at " + std::to_string(rank) +
-                         ", which tokens lacks");
+      fail("merges",
+           "names " + in_quotes(text) + " at " + std::to_string(rank) + ", which tokens lacks");
     }
     return *id;
   }

@@ -102,8 +102,8 @@ class json_loader {
   void read_added_token(const json_field& field) {
     const std::string_view text = field.at("content").text();
     if (text.empty() || text.size() > added_token_set::text_bytes_max) {
-      field.at("content").fail("must have 1 to " +
-                               std::to_string(added_token_set::text_bytes_max) + " bytes");
+      field.at("content").fail("must have 1 to " + std::to_string(added_token_set::text_bytes_max) +
+                               " bytes");
     }
     const auto id = static_cast<token_id>(field.at("id").integer(0, token_max));
     if (!name_token(id, text)) {
@@ -235,8 +235,8 @@ class json_loader {
     if (rule.get(pair) == simdjson::SUCCESS && pair.size() == 2) {
       std::string_view left;
       std::string_view right;
-      if (pair.at(0).get(left) == simdjson::SUCCESS &&
-          pair.at(1).get(right) == simdjson::SUCCESS && !left.empty() && !right.empty()) {
+      if (pair.at(0).get(left) == simdjson::SUCCESS && pair.at(1).get(right) == simdjson::SUCCESS &&
+          !left.empty() && !right.empty()) {
         return {left, right};
       }
     }

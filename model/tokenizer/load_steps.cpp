@@ -47,8 +47,8 @@ void add_normalizer(const json_field& field, normalizer& steps) {
   } else if (type == "Prepend") {
     steps.add(prepend_step{std::string(field.at("prepend").text())});
   } else if (type == "Replace") {
-    steps.add(replace_step{load_pattern(field.at("pattern")),
-                           std::string(field.at("content").text())});
+    steps.add(
+        replace_step{load_pattern(field.at("pattern")), std::string(field.at("content").text())});
   } else {
     refuse_type(field, "Sequence, NFC, NFD, NFKC, NFKD, Prepend and Replace");
   }

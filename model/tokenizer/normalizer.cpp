@@ -19,10 +19,14 @@ struct c_free {
 
 int options_of(unicode_form form) {
   switch (form) {
-    case unicode_form::nfc: return UTF8PROC_STABLE | UTF8PROC_COMPOSE;
-    case unicode_form::nfd: return UTF8PROC_STABLE | UTF8PROC_DECOMPOSE;
-    case unicode_form::nfkc: return UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT;
-    case unicode_form::nfkd: return UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT;
+    case unicode_form::nfc:
+      return UTF8PROC_STABLE | UTF8PROC_COMPOSE;
+    case unicode_form::nfd:
+      return UTF8PROC_STABLE | UTF8PROC_DECOMPOSE;
+    case unicode_form::nfkc:
+      return UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT;
+    case unicode_form::nfkd:
+      return UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT;
   }
   return 0;
 }
@@ -38,10 +42,10 @@ bool surely_normal(unicode_form form, std::string_view text) {
 std::string apply_step(unicode_form form, std::string text, bool) {
   if (surely_normal(form, text)) return text;
   utf8proc_uint8_t* mapped = nullptr;
-  const utf8proc_ssize_t length = utf8proc_map(
-      reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-      static_cast<utf8proc_ssize_t>(text.size()), &mapped,
-      static_cast<utf8proc_option_t>(options_of(form)));
+  const utf8proc_ssize_t length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &mapped,
+                   static_cast<utf8proc_option_t>(options_of(form)));
   const std::unique_ptr<utf8proc_uint8_t, c_free> owner(mapped);
   if (length == UTF8PROC_ERROR_NOMEM) throw std::bad_alloc();
   if (length < 0) {

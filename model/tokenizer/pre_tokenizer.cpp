@@ -48,14 +48,18 @@ void join(std::vector<stretch>& stretches, Joins joins) {
 
 void apply(split_behavior behavior, std::vector<stretch>& stretches) {
   switch (behavior) {
-    case split_behavior::isolated: return;
-    case split_behavior::removed: return keep_others(stretches);
+    case split_behavior::isolated:
+      return;
+    case split_behavior::removed:
+      return keep_others(stretches);
     case split_behavior::contiguous:
       return join(stretches, [](auto& before, auto& one) { return before.matches == one.matches; });
     case split_behavior::merged_with_previous:
-      return join(stretches, [](auto& before, auto& one) { return one.matches && !before.matches; });
+      return join(stretches,
+                  [](auto& before, auto& one) { return one.matches && !before.matches; });
     case split_behavior::merged_with_next:
-      return join(stretches, [](auto& before, auto& one) { return before.matches && !one.matches; });
+      return join(stretches,
+                  [](auto& before, auto& one) { return before.matches && !one.matches; });
   }
 }
 

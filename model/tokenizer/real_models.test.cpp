@@ -102,14 +102,26 @@ TEST_CASE("a byte-level GGUF file gives the reference's ids", "[real]") {
            json::parse(reference::read_file(*folder / "smollm2/random_expected.json")).at("texts"));
 }
 
-TEST_CASE("Llama 2's tokens equal the reference's", "[real]") { compare_json_model("llama2"); }
-TEST_CASE("Llama 3's tokens equal the reference's", "[real]") { compare_json_model("llama3"); }
-TEST_CASE("Llama 3.1's tokens equal the reference's", "[real]") { compare_json_model("llama3_1"); }
-TEST_CASE("Qwen 3's tokens equal the reference's", "[real]") { compare_json_model("qwen3"); }
-TEST_CASE("Gemma 3's tokens equal the reference's", "[real]") { compare_json_model("gemma3"); }
+TEST_CASE("Llama 2's tokens equal the reference's", "[real]") {
+  compare_json_model("llama2");
+}
+TEST_CASE("Llama 3's tokens equal the reference's", "[real]") {
+  compare_json_model("llama3");
+}
+TEST_CASE("Llama 3.1's tokens equal the reference's", "[real]") {
+  compare_json_model("llama3_1");
+}
+TEST_CASE("Qwen 3's tokens equal the reference's", "[real]") {
+  compare_json_model("qwen3");
+}
+TEST_CASE("Gemma 3's tokens equal the reference's", "[real]") {
+  compare_json_model("gemma3");
+}
 TEST_CASE("DeepSeek V3's tokens equal the reference's", "[real]") {
   compare_json_model("deepseek_v3");
 }
-TEST_CASE("SmolLM2's tokens equal the reference's", "[real]") { compare_json_model("smollm2"); }
+TEST_CASE("SmolLM2's tokens equal the reference's", "[real]") {
+  compare_json_model("smollm2");
+}
 
 }  // namespace octavo::model

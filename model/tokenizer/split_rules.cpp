@@ -110,6 +110,8 @@ bool ignores_merges(std::string_view name) {
   return name == "llama-bpe" || name == "llama3" || name == "llama-v3" || name == "tekken";
 }
 
-bool adds_bos_by_default(std::string_view name) { return ignores_merges(name); }
+bool adds_bos_by_default(std::string_view name) {
+  return ignores_merges(name);
+}
 
 }  // namespace octavo::model

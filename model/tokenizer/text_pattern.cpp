@@ -51,11 +51,16 @@ constexpr std::string_view word = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc})";
 
 std::string outside_class(char escape) {
   switch (escape) {
-    case 's': return "[" + std::string(white_space) + "]";
-    case 'S': return "[^" + std::string(white_space) + "]";
-    case 'w': return "[" + std::string(word) + "]";
-    case 'W': return "[^" + std::string(word) + "]";
-    default: return std::string{'\\', escape};
+    case 's':
+      return "[" + std::string(white_space) + "]";
+    case 'S':
+      return "[^" + std::string(white_space) + "]";
+    case 'w':
+      return "[" + std::string(word) + "]";
+    case 'W':
+      return "[^" + std::string(word) + "]";
+    default:
+      return std::string{'\\', escape};
   }
 }
 
@@ -82,8 +87,8 @@ class search_memory {
   int run(const pcre2_code* code, std::string_view text, std::size_t from, text_range& match) {
     int result = attempt(code, text, from);
     if (result == PCRE2_ERROR_JIT_STACKLIMIT && !stack_) {
-      stack_ = checked(jit_stack_ptr(
-          pcre2_jit_stack_create(jit_stack_bytes_min, jit_stack_bytes_max, nullptr)));
+      stack_ = checked(
+          jit_stack_ptr(pcre2_jit_stack_create(jit_stack_bytes_min, jit_stack_bytes_max, nullptr)));
       pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
       result = attempt(code, text, from);
     }

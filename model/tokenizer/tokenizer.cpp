@@ -100,8 +100,8 @@ std::vector<token_id> tokenizer::encode_parts(std::span<const text_part> parts,
   std::vector<token_id> tokens = encoder(*parts_).run(text);
   if (!add_special) return tokens;
   const std::vector<token_id>& prefix = parts_->prefix;
-  const bool begun = tokens.size() >= prefix.size() &&
-                     std::equal(prefix.begin(), prefix.end(), tokens.begin());
+  const bool begun =
+      tokens.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), tokens.begin());
   if (!begun) tokens.insert(tokens.begin(), prefix.begin(), prefix.end());
   tokens.insert(tokens.end(), parts_->suffix.begin(), parts_->suffix.end());
   return tokens;
@@ -124,8 +124,7 @@ std::string tokenizer::decode(std::span<const token_id> tokens, decode_options o
   return bytes;
 }
 
-std::string tokenizer::decode_text(std::span<const token_id> tokens,
-                                   decode_options options) const {
+std::string tokenizer::decode_text(std::span<const token_id> tokens, decode_options options) const {
   std::string text;
   utf8_assembler assembler;
   assembler.push(decode(tokens, options), text);
@@ -133,11 +132,17 @@ std::string tokenizer::decode_text(std::span<const token_id> tokens,
   return text;
 }
 
-std::string_view tokenizer::piece(token_id token) const { return entry_of(*parts_, token).bytes; }
+std::string_view tokenizer::piece(token_id token) const {
+  return entry_of(*parts_, token).bytes;
+}
 
-token_kind tokenizer::kind(token_id token) const { return entry_of(*parts_, token).kind; }
+token_kind tokenizer::kind(token_id token) const {
+  return entry_of(*parts_, token).kind;
+}
 
-bool tokenizer::is_special(token_id token) const { return entry_of(*parts_, token).special; }
+bool tokenizer::is_special(token_id token) const {
+  return entry_of(*parts_, token).special;
+}
 
 std::optional<token_id> tokenizer::added_token_id(std::string_view text) const {
   const auto found = parts_->added_ids.find(text);
@@ -145,20 +150,32 @@ std::optional<token_id> tokenizer::added_token_id(std::string_view text) const {
   return found->second;
 }
 
-token_id tokenizer::vocab_size() const { return static_cast<token_id>(parts_->entries.size()); }
+token_id tokenizer::vocab_size() const {
+  return static_cast<token_id>(parts_->entries.size());
+}
 
-std::optional<token_id> tokenizer::bos() const { return parts_->bos; }
+std::optional<token_id> tokenizer::bos() const {
+  return parts_->bos;
+}
 
-std::optional<token_id> tokenizer::eos() const { return parts_->eos; }
+std::optional<token_id> tokenizer::eos() const {
+  return parts_->eos;
+}
 
-std::optional<token_id> tokenizer::eot() const { return parts_->eot; }
+std::optional<token_id> tokenizer::eot() const {
+  return parts_->eot;
+}
 
-std::span<const token_id> tokenizer::end_tokens() const { return parts_->end_tokens; }
+std::span<const token_id> tokenizer::end_tokens() const {
+  return parts_->end_tokens;
+}
 
 bool tokenizer::adds_bos() const {
   return parts_->bos && std::ranges::find(parts_->prefix, *parts_->bos) != parts_->prefix.end();
 }
 
-bool tokenizer::strips_leading_space() const { return parts_->strips_leading_space; }
+bool tokenizer::strips_leading_space() const {
+  return parts_->strips_leading_space;
+}
 
 }  // namespace octavo::model

@@ -91,8 +91,10 @@ bool is_white_space(char32_t code_point) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(code_point))) {
     case UTF8PROC_CATEGORY_ZS:
     case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP: return true;
-    default: return false;
+    case UTF8PROC_CATEGORY_ZP:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -109,8 +111,10 @@ bool is_word_character(char32_t code_point) {
     case UTF8PROC_CATEGORY_ME:
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_PC: return true;
-    default: return false;
+    case UTF8PROC_CATEGORY_PC:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -19,7 +19,30 @@ constexpr int exit_unexpected = 1;
 constexpr int exit_bad_input = 2;
 constexpr int exit_infeasible = 3;
 
+// Refuses flags that the others make meaningless, rather than ignore them.
+void check_together(const sim_options& o) {
+  const auto refuse = [](bool both, const std::string& flag, const std::string& why) {
+    if (both) throw input_error(flag + ": " + why);
+  };
+  refuse(o.verify && o.replay.empty(), "--verify", "--replay is needed: a log to decide again");
+  refuse(o.find_capacity && o.find_min_gpus, "--find-min-gpus",
+         "a search of its own beside --find-capacity; leave one of them out");
+  const bool searches = !o.vary.empty() || o.find_capacity || o.find_min_gpus;
+  const bool shows = o.timeline || !o.explain.empty();
+  refuse(searches && shows, o.timeline ? "--timeline" : "--explain",
+         "shows a single run, without --vary, --find-capacity and --find-min-gpus");
+  const bool many = searches || shows;
+  const char* single =
+      "written by a plain run only, without --vary, --find-capacity, "
+      "--find-min-gpus, --timeline and --explain";
+  refuse(many && !o.decision_log.empty(), "--decision-log", single);
+  refuse(many && !o.chrome_trace.empty(), "--chrome-trace", single);
+  refuse(shows && !o.out_json.empty(), "--out-json", "not written with --timeline and --explain");
+  refuse(shows && !o.out_csv.empty(), "--out-csv", "not written with --timeline and --explain");
+}
+
 int dispatch(const sim_options& options, std::ostream& out, std::ostream& err) {
+  check_together(options);
   if (options.list_gpus) {
     list_gpus(out);
     return exit_good;

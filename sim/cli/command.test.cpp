@@ -27,14 +27,18 @@ const traces::temp_file& small_trace() {
   return file;
 }
 
-arguments trace_flag() { return {"--trace", small_trace().path().string()}; }
+arguments trace_flag() {
+  return {"--trace", small_trace().path().string()};
+}
 
 // Priced by hand, without model or GPU.
 arguments flat_run() {
   return trace_flag() + arguments{"--step-time", "100ms", "--num-gpu-blocks-override", "100"};
 }
 
-arguments h100_run() { return trace_flag() + arguments{"--model", "llama-3.1-8b", "--gpu", "h100"}; }
+arguments h100_run() {
+  return trace_flag() + arguments{"--model", "llama-3.1-8b", "--gpu", "h100"};
+}
 
 struct bad_value {
   arguments flags;
@@ -98,7 +102,8 @@ TEST_CASE("numbers that cannot be used are refused with flag and range") {
        {{"--gpu-memory-utilization", "nan"}, {"--gpu-memory-utilization", "at most 1"}},
        {{"--assume-max-tokens", "0"}, {"--assume-max-tokens", "context, exact or a number"}},
        {{"--assume-max-tokens", "many"}, {"--assume-max-tokens", "context, exact or a number"}},
-       {{"--no-enable-chunked-prefill", "--max-num-batched-tokens", "300", "--max-model-len", "400"},
+       {{"--no-enable-chunked-prefill", "--max-num-batched-tokens", "300", "--max-model-len",
+         "400"},
         {"max-num-batched-tokens", "max-model-len (400)"}}});
 }
 
@@ -128,11 +133,10 @@ TEST_CASE("names that are not known are refused with the known ones") {
 }
 
 TEST_CASE("flags that need each other, or exclude each other, say so") {
-  check_refused(trace_flag(),
-                {{{"--gpu", "h100"}, {"--model and --gpu"}},
-                 {{"--model", "llama-3.1-8b"}, {"--model and --gpu"}},
-                 {{"--quiet"}, {"--model and --gpu", "--step-time"}},
-                 {{"--step-time", "1ms"}, {"--num-gpu-blocks-override"}}});
+  check_refused(trace_flag(), {{{"--gpu", "h100"}, {"--model and --gpu"}},
+                               {{"--model", "llama-3.1-8b"}, {"--model and --gpu"}},
+                               {{"--quiet"}, {"--model and --gpu", "--step-time"}},
+                               {{"--step-time", "1ms"}, {"--num-gpu-blocks-override"}}});
   // A model beside --step-time must not be ignored.
   check_refused(flat_run(), {{{"--model", "llama-3.1-8b"}, {"--model and --gpu"}},
                              {{"--profile", "measured.json"}, {"--profile"}}});
@@ -166,8 +170,8 @@ TEST_CASE("files that cannot be written are refused by name") {
 }
 
 TEST_CASE("what cannot work exits with 3 and shows the arithmetic") {
-  const sim_result memory = run_sim(trace_flag() + arguments{"--model", "llama-3.1-70b", "--gpu",
-                                                             "h100"});
+  const sim_result memory =
+      run_sim(trace_flag() + arguments{"--model", "llama-3.1-70b", "--gpu", "h100"});
   CHECK(memory.code == 3);
   // 70.55 billion parameters of two bytes.
   CHECK_THAT(memory.err, ContainsSubstring("infeasible") && ContainsSubstring("x 0.92") &&
@@ -223,9 +227,9 @@ TEST_CASE("the same command gives the same bytes") {
 }
 
 TEST_CASE("the length that the engine takes: fitted to memory with a note, or as given") {
-  const auto fitted = json_of_sim(trace_flag() + arguments{"--model", "llama-3.1-8b", "--gpu",
-                                                           "h100", "--num-gpu-blocks-override",
-                                                           "1000"});
+  const auto fitted =
+      json_of_sim(trace_flag() + arguments{"--model", "llama-3.1-8b", "--gpu", "h100",
+                                           "--num-gpu-blocks-override", "1000"});
   CHECK(fitted["config"]["max_model_len"] == 16'000);
   CHECK_THAT(fitted["config"]["notes"].dump(), ContainsSubstring("16000"));
   const auto model = json_of_sim(h100_run());
@@ -248,4 +252,41 @@ TEST_CASE("a fleet's GPUs and price count all replicas and their parts") {
   const auto fleet = json_of_sim(h100_run() + arguments{"--replicas", "3", "--tp", "2"});
   CHECK(fleet["config"]["gpus"] == 6);
   CHECK(json_of_sim(flat_run() + arguments{"--replicas", "3"})["config"]["gpus"] == 3);
+}
+
+TEST_CASE("flags that the others make meaningless are refused, not ignored") {
+  check_refused(flat_run(), {{{"--verify"}, {"--verify", "--replay"}},
+                             {{"--find-capacity", "--find-min-gpus"}, {"--find-min-gpus"}},
+                             {{"--vary", "seed=1,2", "--decision-log", "x"}, {"--decision-log"}},
+                             {{"--find-capacity", "--chrome-trace", "x"}, {"--chrome-trace"}},
+                             {{"--vary", "seed=1,2", "--timeline"}, {"--timeline"}},
+                             {{"--vary", "seed=1,2", "--explain", "a"}, {"--explain"}},
+                             {{"--timeline", "--out-json", "x"}, {"--out-json"}},
+                             {{"--explain", "a", "--out-csv", "x"}, {"--out-csv"}}});
+}
+
+TEST_CASE("a decision log that a run wrote verifies, and one that was altered does not") {
+  const traces::temp_file log{"", ".log"};
+  const std::string path = log.path().string();
+  for (const auto* replicas : {"1", "2"}) {
+    REQUIRE(run_sim(flat_run() + arguments{"-q", "--replicas", replicas, "--decision-log", path})
+                .code == 0);
+    const sim_result good = run_sim({"--replay", path, "--verify"});
+    CHECK(good.code == 0);
+    CHECK_THAT(good.out, ContainsSubstring("all bytes equal"));
+  }
+  CHECK(run_sim({"--replay", "/no/such/log", "--verify"}).code == 2);
+  std::string bytes = traces::contents_of(log.path());
+  bytes[bytes.size() - 20] = static_cast<char>(bytes[bytes.size() - 20] ^ 1);
+  log.rewrite(bytes);
+  CHECK(run_sim({"--replay", path, "--verify"}).code != 0);
+}
+
+TEST_CASE("a request is explained by name or number, and one that is not there is refused") {
+  const sim_result named = run_sim(flat_run() + arguments{"--explain", "b"});
+  CHECK(named.code == 0);
+  CHECK_FALSE(named.out.empty());
+  CHECK(run_sim(flat_run() + arguments{"--explain", "1"}).out == named.out);
+  check_refused(flat_run(),
+                {{{"--explain", "nobody"}, {"--explain", "nobody"}}, {{"--explain", "2"}, {"2"}}});
 }

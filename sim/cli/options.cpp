@@ -38,8 +38,9 @@ class flag_group {
 
 void add_what_runs(CLI::App& app, sim_options& o) {
   flag_group g{app, "What runs on what"};
-  g.add("--trace", o.trace, "request trace (octavo, Azure, Vidur, Mooncake, Bailian, BurstGPT, "
-                            "ShareGPT; .gz too)");
+  g.add("--trace", o.trace,
+        "request trace (octavo, Azure, Vidur, Mooncake, Bailian, BurstGPT, "
+        "ShareGPT; .gz too)");
   g.add("--model", o.model, "a model of --list-models, or a Hugging Face config.json");
   g.add("--gpu", o.gpu, "a GPU of --list-gpus, or a JSON file of the same form");
   g.add("--profile", o.profile, "price steps from a measured profile (octavo.profile/1)");
@@ -57,8 +58,7 @@ void add_engine(CLI::App& app, sim_options& o) {
         "longest prompt plus output in tokens; auto: what the model takes and memory holds");
   g.add("--gpu-memory-utilization", o.gpu_memory_utilization, "share of GPU memory to use");
   g.add("--block-size", o.block_size, "tokens of a KV block");
-  g.add("--num-gpu-blocks-override", o.num_gpu_blocks_override,
-        "KV blocks; 0: what memory leaves");
+  g.add("--num-gpu-blocks-override", o.num_gpu_blocks_override, "KV blocks; 0: what memory leaves");
   g.add("--max-num-seqs", o.max_num_seqs, "sequences that run at once");
   g.add("--max-num-batched-tokens", o.max_num_batched_tokens,
         "tokens of a step; 0: 2048, or the model's length without chunked prefill");
@@ -84,8 +84,7 @@ void add_policy(CLI::App& app, sim_options& o) {
   g.add("--kv-layout", o.kv_layout, "paged, or contiguous: max-model-len for each sequence");
   g.add("--run-ahead", o.run_ahead, "plan a step while one runs: 0 or 1")->check(CLI::Range(0, 1));
   g.add("--watermark", o.watermark_blocks, "blocks kept free when admitting");
-  g.add("--max-preemptions", o.max_preemptions,
-        "after so many, a request reserves its worst case");
+  g.add("--max-preemptions", o.max_preemptions, "after so many, a request reserves its worst case");
   g.add("--static-max-wait", o.static_max_wait, "how long a static batch waits to fill");
 }
 
@@ -142,9 +141,10 @@ void add_other(CLI::App& app, sim_options& o) {
 parsed_options parse_sim_options(const std::vector<std::string>& arguments) {
   parsed_options parsed;
   sim_options& o = parsed.options;
-  CLI::App app{"Replays request traces through the real engine under a virtual clock.\n"
-               "  sim --trace prod.csv --model llama-3.1-8b --gpu h100 --slo-ttft 2s",
-               "sim"};
+  CLI::App app{
+      "Replays request traces through the real engine under a virtual clock.\n"
+      "  sim --trace prod.csv --model llama-3.1-8b --gpu h100 --slo-ttft 2s",
+      "sim"};
   app.get_formatter()->column_width(38);
   add_what_runs(app, o);
   add_engine(app, o);

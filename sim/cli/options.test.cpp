@@ -92,7 +92,9 @@ const std::vector<flag_of<bool>> switches{
 };
 
 // Counts whose flags take only a small range.
-bool is_narrow(const std::string& flag) { return flag == "--run-ahead"; }
+bool is_narrow(const std::string& flag) {
+  return flag == "--run-ahead";
+}
 
 }  // namespace
 

@@ -44,8 +44,8 @@ engine_config engine_of(const sim_options& o) {
   c.max_num_samples = std::min(c.max_num_samples, c.max_num_seqs);
   c.enable_chunked_prefill = o.enable_chunked_prefill;
   c.enable_prefix_caching = o.enable_prefix_caching;
-  c.long_prefill_token_threshold = token_count{
-      to_int32(o.long_prefill_token_threshold, "--long-prefill-token-threshold", 0)};
+  c.long_prefill_token_threshold =
+      token_count{to_int32(o.long_prefill_token_threshold, "--long-prefill-token-threshold", 0)};
   c.scheduler_reserve_full_isl = o.scheduler_reserve_full_isl;
   c.watermark = block_count{to_int32(o.watermark_blocks, "--watermark", 0)};
   c.max_preemptions = to_int32(o.max_preemptions, "--max-preemptions", 0);
@@ -71,9 +71,9 @@ workload_options work_of(const sim_options& o) {
     w.limit = assumed_limit::exact;
   } else if (o.assume_max_tokens != "context") {
     w.limit = assumed_limit::fixed;
-    w.fixed_tokens = token_count{to_int32(
-        parse_count(o.assume_max_tokens, "--assume-max-tokens", "context, exact"),
-        "--assume-max-tokens", 1)};
+    w.fixed_tokens = token_count{
+        to_int32(parse_count(o.assume_max_tokens, "--assume-max-tokens", "context, exact"),
+                 "--assume-max-tokens", 1)};
   }
   return w;
 }

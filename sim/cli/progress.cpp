@@ -14,7 +14,9 @@ namespace {
 constexpr double interval_s = 0.1;
 constexpr int width = 30;
 
-bool on_terminal() { return isatty(STDERR_FILENO) == 1; }
+bool on_terminal() {
+  return isatty(STDERR_FILENO) == 1;
+}
 
 }  // namespace
 

@@ -23,9 +23,8 @@ class chrome_trace_file {
   chrome_trace_file(const std::string& path, const traces::trace& trace)
       : path_(path), out_(path, std::ios::binary | std::ios::trunc) {
     if (!out_) throw input_error(path + ": cannot be written");
-    writer_.emplace(out_, [&trace](std::uint64_t id) {
-      return trace.name_of(static_cast<std::uint32_t>(id));
-    });
+    writer_.emplace(
+        out_, [&trace](std::uint64_t id) { return trace.name_of(static_cast<std::uint32_t>(id)); });
   }
   decision_observer* observer(std::uint32_t replica) { return &writer_->replica(replica); }
   void close() {
@@ -79,9 +78,8 @@ int run_once(const sim_options& options, std::ostream& out, std::ostream& err) {
     });
   }
   if (!options.out_csv.empty()) {
-    write_file(options.out_csv, [&](std::ostream& file) {
-      write_requests_csv(run, finished.outcome, file);
-    });
+    write_file(options.out_csv,
+               [&](std::ostream& file) { write_requests_csv(run, finished.outcome, file); });
   }
   return 0;
 }

@@ -37,8 +37,7 @@ bool speaks_utf8() {
 }
 
 prepared_run prepared(const sim_options& options) {
-  return prepare_run(options,
-                     std::make_shared<traces::trace>(traces::read_trace(options.trace)));
+  return prepare_run(options, std::make_shared<traces::trace>(traces::read_trace(options.trace)));
 }
 
 // A name of the trace, else a number.

@@ -111,8 +111,8 @@ void write_requests_csv(const prepared_run& run, const simulation_outcome& outco
     out << csv_field(run.simulation.trace->name_of(static_cast<std::uint32_t>(i))) << ','
         << seconds(r.arrival, micros{0}) << ',' << r.prompt_tokens.raw() << ','
         << r.output_tokens.raw() << ',' << std::max(0, r.cached_tokens.raw()) << ','
-        << seconds(r.admitted, r.arrival) << ',' << seconds(r.first_token, r.arrival) << ','
-        << tpot << ',' << seconds(r.last_token, r.arrival) << ',' << r.preemptions << ','
+        << seconds(r.admitted, r.arrival) << ',' << seconds(r.first_token, r.arrival) << ',' << tpot
+        << ',' << seconds(r.last_token, r.arrival) << ',' << r.preemptions << ','
         << static_cast<int>(r.replica) << ',' << finish << '\n';
   }
 }

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "tests/support/report_fixture.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/report_fixture.hpp"
 #include "traces/temp_file.hpp"
 
 using namespace octavo;
@@ -46,10 +46,10 @@ constexpr auto header =
 
 TEST_CASE("the JSON report has its keys, in their order") {
   const auto report = report_of(run_with(1), {});
-  CHECK(keys_of(report) ==
-        names{"config", "cost_source", "stable", "requests", "ttft_s", "tpot_s", "itl_s", "e2e_s",
-              "throughput", "goodput_rps", "kv", "prefix", "preemptions", "steps",
-              "usd_per_million_output_tokens", "meets_slo", "wall_s", "decision_log_hash"});
+  CHECK(keys_of(report) == names{"config", "cost_source", "stable", "requests", "ttft_s", "tpot_s",
+                                 "itl_s", "e2e_s", "throughput", "goodput_rps", "kv", "prefix",
+                                 "preemptions", "steps", "usd_per_million_output_tokens",
+                                 "meets_slo", "wall_s", "decision_log_hash"});
   CHECK(keys_of(report["requests"]) ==
         names{"submitted", "completed", "rejected", "cancelled", "failed"});
   for (const auto* times : {"ttft_s", "tpot_s", "itl_s", "e2e_s"}) {
@@ -80,13 +80,18 @@ TEST_CASE("the JSON report's values stand where their names say") {
   auto run = run_with(1);
   run.seed = 18;
   const auto report = report_of(run, s);
-  CHECK(report["requests"] == ordered_json{{"submitted", 5}, {"completed", 4}, {"rejected", 1},
-                                           {"cancelled", 2}, {"failed", 3}});
-  CHECK(report["ttft_s"] == ordered_json{{"mean", 1.0}, {"p50", 2.0}, {"p90", 3.0},
-                                         {"p95", 4.0}, {"p99", 5.0}, {"max", 6.0}});
-  CHECK(report["throughput"] == ordered_json{{"requests_per_s", 7.0}, {"output_tokens_per_s", 8.0}});
+  CHECK(report["requests"] ==
+        ordered_json{
+            {"submitted", 5}, {"completed", 4}, {"rejected", 1}, {"cancelled", 2}, {"failed", 3}});
+  CHECK(report["ttft_s"] ==
+        ordered_json{
+            {"mean", 1.0}, {"p50", 2.0}, {"p90", 3.0}, {"p95", 4.0}, {"p99", 5.0}, {"max", 6.0}});
+  CHECK(report["throughput"] ==
+        ordered_json{{"requests_per_s", 7.0}, {"output_tokens_per_s", 8.0}});
   CHECK(report["goodput_rps"] == 9);
-  CHECK(report["kv"] == ordered_json{{"blocks_total", 10}, {"used_mean", 0.11}, {"used_max", 0.12},
+  CHECK(report["kv"] == ordered_json{{"blocks_total", 10},
+                                     {"used_mean", 0.11},
+                                     {"used_max", 0.12},
                                      {"tokens_per_slot_mean", 0.13}});
   CHECK(report["prefix"] == ordered_json{{"query_tokens", 14}, {"hit_tokens", 15}});
   CHECK(report["preemptions"] == 16);
@@ -112,11 +117,12 @@ TEST_CASE("the CSV has one row a request, with nothing where a time does not exi
   first.cached_tokens = token_count{64};
   first.preemptions = 2;
   first.replica = 3;
-  CHECK(csv_of(run, {first, failed_request(1, reason::rejected_too_long), sim::request_outcome{}}) ==
-        std::string{header} +
-            "0,0.500000,100,5,64,0.250000,0.500000,0.500000000,2.500000,2,3,finished{eos}\n"
-            "1,1.000000,100,0,0,,,,,0,0,rejected{too_long}\n"
-            "2,,0,0,0,,,,,0,0,none\n");
+  CHECK(
+      csv_of(run, {first, failed_request(1, reason::rejected_too_long), sim::request_outcome{}}) ==
+      std::string{header} +
+          "0,0.500000,100,5,64,0.250000,0.500000,0.500000000,2.500000,2,3,finished{eos}\n"
+          "1,1.000000,100,0,0,,,,,0,0,rejected{too_long}\n"
+          "2,,0,0,0,,,,,0,0,none\n");
 }
 
 TEST_CASE("the CSV leaves out warm-up requests and quotes names that need it") {

@@ -9,7 +9,9 @@
 namespace octavo::sim {
 namespace {
 
-double seconds(micros duration) { return static_cast<double>(duration.raw()) * 1e-6; }
+double seconds(micros duration) {
+  return static_cast<double>(duration.raw()) * 1e-6;
+}
 
 distribution distribution_of(std::vector<double>& values) {
   std::ranges::sort(values);
@@ -26,8 +28,9 @@ distribution distribution_of(std::vector<double>& values) {
 
 distribution distribution_of(const histogram& values) {
   constexpr double s = 1e-6;
-  return {values.mean() * s,         values.quantile(0.5) * s,  values.quantile(0.9) * s,
-          values.quantile(0.95) * s, values.quantile(0.99) * s, static_cast<double>(values.max()) * s};
+  return {values.mean() * s,         values.quantile(0.5) * s,
+          values.quantile(0.9) * s,  values.quantile(0.95) * s,
+          values.quantile(0.99) * s, static_cast<double>(values.max()) * s};
 }
 
 double tpot_s(const request_outcome& r) {
@@ -78,6 +81,9 @@ request_counts count_requests(const prepared_run& run, const simulation_outcome&
       ++c.completed;
     } else if (is_rejection(r.finish)) {
       ++c.rejected;
+      const bool oversized = r.finish == reason::rejected_too_long ||
+                             r.finish == reason::rejected_never_fits;
+      if (oversized) ++c.oversized;
     } else if (r.finish == reason::finished_cancelled) {
       ++c.cancelled;
     } else {
@@ -104,8 +110,7 @@ std::string instability_of(const prepared_run& run, const simulation_outcome& o)
   }
   const double behind = static_cast<double>(o.waiting_at_last);
   if (behind > 0.05 * static_cast<double>(o.submitted) && o.waiting_at_last > seats) {
-    std::snprintf(text, sizeof text,
-                  "%lld of %lld requests still waited when the last one arrived",
+    std::snprintf(text, sizeof text, "%lld of %lld requests still waited when the last one arrived",
                   static_cast<long long>(o.waiting_at_last), static_cast<long long>(o.submitted));
     return text;
   }
@@ -156,7 +161,8 @@ limiting_factor wait_observer::limit() const {
                               waited(reason::preemption_hold);
   const std::int64_t seats = waited(reason::batch_full);
   const std::int64_t budget = waited(reason::no_budget);
-  const std::int64_t batch = waited(reason::waiting_for_batch) + waited(reason::static_batch_running);
+  const std::int64_t batch =
+      waited(reason::waiting_for_batch) + waited(reason::static_batch_running);
   const std::int64_t most = std::max({memory, seats, budget, batch});
   if (most == 0) return limiting_factor::none;
   if (most == memory) return limiting_factor::kv_memory;
@@ -194,7 +200,7 @@ run_summary summarize(const prepared_run& run, const simulation_outcome& outcome
   s.ttft_at_objective_s = percentile(all.ttft, run.objectives.percentile);
   s.tpot_at_objective_s = percentile(all.tpot, run.objectives.percentile);
   const service_objectives& slo = run.objectives;
-  s.meets_objectives = s.requests.completed > 0 && s.requests.rejected == 0 &&
+  s.meets_objectives = s.requests.completed > 0 && s.requests.rejected == s.requests.oversized &&
                        s.requests.failed == 0 && s.stable &&
                        (slo.ttft_us <= 0 || s.ttft_at_objective_s * 1e6 <= slo.ttft_us) &&
                        (slo.tpot_us <= 0 || s.tpot_at_objective_s * 1e6 <= slo.tpot_us);

@@ -3,7 +3,8 @@
 // Definitions: TTFT = first token − arrival. ITL = gaps between consecutive
 // tokens of a request. TPOT = (last − first) / (tokens − 1). E2E = last −
 // arrival. Goodput = requests that meet every objective, per second. All times
-// count queueing. Only completed requests behind the warm-up count.
+// count queueing. Only completed requests behind the warm-up count (of ITL, the
+// gaps of all requests behind it).
 #pragma once
 
 #include <array>
@@ -34,6 +35,7 @@ struct request_counts {
   std::int64_t submitted = 0;
   std::int64_t completed = 0;
   std::int64_t rejected = 0;
+  std::int64_t oversized = 0;  ///< of the rejected: too long for model or pool, at any load
   std::int64_t cancelled = 0;
   std::int64_t failed = 0;
 };

@@ -1,8 +1,8 @@
 // The numbers of a report, each computed by hand.
 #include "sim/report/summary.hpp"
 
-#include "tests/support/report_fixture.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/report_fixture.hpp"
 #include "traces/synth.hpp"
 
 using namespace octavo;
@@ -66,10 +66,10 @@ TEST_CASE("a percentile lies between the values next to it") {
 TEST_CASE("times follow their definitions, and only completed requests count") {
   const auto run = run_with(4);
   // TTFT 1 and 3; TPOT (3-1)/4 = 0.5, and none for the one with a single token; E2E 3 and 3.
-  const auto s = summary_of(
-      run, outcome_of({completed_request(0, 1, 3, 5), completed_request(1, 4, 4, 1),
-                       failed_request(0.5, reason::finished_cancelled),
-                       failed_request(0.6, reason::rejected_too_long)}));
+  const auto s =
+      summary_of(run, outcome_of({completed_request(0, 1, 3, 5), completed_request(1, 4, 4, 1),
+                                  failed_request(0.5, reason::finished_cancelled),
+                                  failed_request(0.6, reason::rejected_too_long)}));
   CHECK(s.ttft_s.mean == Approx(2));
   CHECK(s.ttft_s.p50 == Approx(2));
   CHECK(s.ttft_s.p90 == Approx(2.8));
@@ -88,13 +88,13 @@ TEST_CASE("times follow their definitions, and only completed requests count") {
 }
 
 TEST_CASE("each end is counted in its kind, and the kinds add up") {
-  const auto s = summary_of(
-      run_with(7), outcome_of({failed_request(0, reason::finished_error),
-                               failed_request(0, reason::finished_executor_failed),
-                               failed_request(0, reason::rejected_queue_full),
-                               failed_request(0, reason::rejected_never_fits),
-                               failed_request(0, reason::finished_cancelled), sim::request_outcome{},
-                               completed_request(0, 1, 1, 1)}));
+  const auto s =
+      summary_of(run_with(7), outcome_of({failed_request(0, reason::finished_error),
+                                          failed_request(0, reason::finished_executor_failed),
+                                          failed_request(0, reason::rejected_queue_full),
+                                          failed_request(0, reason::rejected_never_fits),
+                                          failed_request(0, reason::finished_cancelled),
+                                          sim::request_outcome{}, completed_request(0, 1, 1, 1)}));
   CHECK(s.requests.failed == 3);  // one never ended at all
   CHECK(s.requests.rejected == 2);
   CHECK(s.requests.cancelled == 1);
@@ -126,11 +126,13 @@ TEST_CASE("goodput counts requests that meet every objective") {
 
 TEST_CASE("a refused or failed request misses the objectives, a cancelled one does not") {
   const auto meets = [](reason why) {
-    return summary_of(run_with(2), outcome_of({completed_request(0, 1, 1, 1),
-                                               failed_request(0, why)}))
+    return summary_of(run_with(2),
+                      outcome_of({completed_request(0, 1, 1, 1), failed_request(0, why)}))
         .meets_objectives;
   };
   CHECK_FALSE(meets(reason::rejected_queue_full));
+  CHECK(meets(reason::rejected_too_long));  // no more GPUs would help
+  CHECK(meets(reason::rejected_never_fits));
   CHECK_FALSE(meets(reason::finished_executor_failed));
   CHECK(meets(reason::finished_cancelled));
   CHECK_FALSE(summary_of(run_with(1), outcome_of({failed_request(0, reason::finished_cancelled)}))
@@ -143,15 +145,16 @@ TEST_CASE("cost: 7.20 USD an hour for 100 s that made 50,000 tokens is 4 USD a m
   const auto s = summary_of(run, outcome_of({completed_request(0, 1, 100, 50'000)}));
   CHECK(s.usd_per_million_tokens == Approx(4));
   run.price_usd_per_hour = 0;
-  CHECK(summary_of(run, outcome_of({completed_request(0, 1, 100, 50'000)}))
-            .usd_per_million_tokens == 0);
+  CHECK(
+      summary_of(run, outcome_of({completed_request(0, 1, 100, 50'000)})).usd_per_million_tokens ==
+      0);
 }
 
 TEST_CASE("warm-up requests are in no number") {
   auto run = run_with(2);
   run.simulation.work.warmup = 1;
-  const auto s = summary_of(run, outcome_of({completed_request(0, 50, 100, 2),
-                                             completed_request(100, 101, 102, 2)}));
+  const auto s = summary_of(
+      run, outcome_of({completed_request(0, 50, 100, 2), completed_request(100, 101, 102, 2)}));
   CHECK(s.requests.submitted == 1);
   CHECK(s.ttft_s.max == Approx(1));
   CHECK(s.duration_s == Approx(2));
@@ -160,7 +163,9 @@ TEST_CASE("warm-up requests are in no number") {
 TEST_CASE("use of KV memory: held blocks of all, tokens of held slots") {
   auto run = run_with(1);  // 1,000 blocks of 16
   auto o = outcome_of({completed_request(0, 1, 2, 2)});
-  o.usage = {.seconds = 10, .block_seconds = 2000, .token_seconds = 24'000,
+  o.usage = {.seconds = 10,
+             .block_seconds = 2000,
+             .token_seconds = 24'000,
              .blocks_used_max = block_count{500}};
   o.blocks_total = block_count{1000};
   const auto s = summary_of(run, o);
@@ -219,7 +224,7 @@ TEST_CASE("what limits is what the queue's head waited for longest") {
   sim::wait_observer waits;
   waits.on_record(record_at(0, {}));
   CHECK(waits.limit() == limiting_factor::none);
-  waits.on_record(record_at(100, {{{}, reason::batch_full, 0, 0}}));     // seats from 100
+  waits.on_record(record_at(100, {{{}, reason::batch_full, 0, 0}}));      // seats from 100
   waits.on_record(record_at(150, {{{}, reason::no_free_blocks, 0, 0}}));  // memory from 150
   waits.on_record(record_at(180, {{{}, reason::chunked_to_budget, 0, 0}}));
   CHECK(waits.limit() == limiting_factor::seats);  // 50 against 30

@@ -25,11 +25,15 @@ std::string number(const char* form, double value) {
   return text;
 }
 
-std::string verdict_of(const sweep_row& row) {
+std::string word_of(const sweep_row& row) {
   const evaluation& r = row.result;
   if (!r.run) return "infeasible";
   if (!r.summary.stable) return "unstable";
-  return r.summary.meets_objectives ? (row.pareto ? "meets *" : "meets") : "misses";
+  return r.summary.meets_objectives ? "meets" : "misses";
+}
+
+std::string verdict_of(const sweep_row& row) {
+  return word_of(row) + (row.pareto ? " *" : "");
 }
 
 // A latency, unless it would only tell the trace's length.
@@ -60,15 +64,13 @@ std::vector<column> columns_of(const sim_options& options, const std::vector<swe
                        }});
   };
   add("req/s", [](const sweep_row& r) { return number("%.2f", r.result.summary.requests_per_s); });
-  add("tok/s", [](const sweep_row& r) {
-    return number("%.0f", r.result.summary.output_tokens_per_s);
-  });
+  add("tok/s",
+      [](const sweep_row& r) { return number("%.0f", r.result.summary.output_tokens_per_s); });
   add("TTFT p50", [](const sweep_row& r) { return latency(r, r.result.summary.ttft_s.p50); });
   add("TTFT p99", [](const sweep_row& r) { return latency(r, r.result.summary.ttft_s.p99); });
   add("TPOT p99", [](const sweep_row& r) { return latency(r, r.result.summary.tpot_s.p99); });
-  add("KV max", [](const sweep_row& r) {
-    return number("%.0f%%", r.result.summary.kv_used_max * 100);
-  });
+  add("KV max",
+      [](const sweep_row& r) { return number("%.0f%%", r.result.summary.kv_used_max * 100); });
   add("USD/Mtok", [](const sweep_row& r) {
     const double usd = r.result.summary.usd_per_million_tokens;
     return usd > 0 ? number("%.2f", usd) : std::string{"-"};
@@ -113,9 +115,9 @@ void print_answer(const sim_options& options, const std::vector<sweep_row>& rows
   const sweep_row* best = best_of(options, rows);
   if (best == nullptr) {
     out << (rows.size() == 1 ? "No: " : "None of the configurations will do: ")
-        << (rows.front().result.run ? answer_sentence(*rows.front().result.run,
-                                                      rows.front().result.summary)
-                                    : rows.front().result.problem)
+        << (rows.front().result.run
+                ? answer_sentence(*rows.front().result.run, rows.front().result.summary)
+                : rows.front().result.problem)
         << '\n';
     return;
   }
@@ -124,8 +126,9 @@ void print_answer(const sim_options& options, const std::vector<sweep_row>& rows
   } else if (options.find_min_gpus && rows.size() == 1) {
     out << "The fewest that will do: ";
   } else if (rows.size() > 1) {
-    out << "Cheapest that " << (best->result.run->objectives.any() ? "meets the objectives" : "keeps up")
-        << ": " << label_of(best->what) << ". ";
+    out << "Cheapest that "
+        << (best->result.run->objectives.any() ? "meets the objectives" : "keeps up") << ": "
+        << label_of(best->what) << ". ";
   }
   out << answer_sentence(*best->result.run, best->result.summary) << '\n';
 }
@@ -176,19 +179,30 @@ void print_sweep(const sim_options& options, const std::vector<sweep_row>& rows,
   out << "  " << runs << " simulations in " << number("%.1f", wall_s) << " s\n";
 }
 
+namespace {
+
+// Numbers for other programs: seconds and fractions, nothing formatted.
+void write_sweep_csv(const std::vector<sweep_row>& rows, std::ostream& file) {
+  file << "configuration";
+  for (const auto& [flag, value] : rows.front().what.values) file << ',' << flag;
+  file << ",gpus,capacity_rps,requests_per_s,output_tokens_per_s,ttft_p50_s,ttft_p99_s,"
+          "tpot_p99_s,kv_used_max,usd_per_million_output_tokens,verdict,pareto\n";
+  for (const sweep_row& row : rows) {
+    const run_summary& s = row.result.summary;
+    file << row.what.number;
+    for (const auto& [flag, value] : row.what.values) file << ',' << value;
+    file << ',' << (row.result.run ? row.result.run->gpus : 0) << ',' << row.result.capacity_rps
+         << ',' << s.requests_per_s << ',' << s.output_tokens_per_s << ',' << s.ttft_s.p50 << ','
+         << s.ttft_s.p99 << ',' << s.tpot_s.p99 << ',' << s.kv_used_max << ','
+         << s.usd_per_million_tokens << ',' << word_of(row) << ',' << (row.pareto ? 1 : 0) << '\n';
+  }
+}
+
+}  // namespace
+
 void write_sweep_files(const sim_options& options, const std::vector<sweep_row>& rows) {
-  if (!options.out_csv.empty()) {
-    write_file(options.out_csv, [&](std::ostream& file) {
-      const std::vector<column> columns = columns_of(options, rows);
-      file << "configuration";
-      for (const column& c : columns) file << ',' << c.title;
-      file << '\n';
-      for (const sweep_row& row : rows) {
-        file << row.what.number;
-        for (const column& c : columns) file << ',' << c.text(row);
-        file << '\n';
-      }
-    });
+  if (!options.out_csv.empty() && !rows.empty()) {
+    write_file(options.out_csv, [&](std::ostream& file) { write_sweep_csv(rows, file); });
   }
   if (options.out_json.empty()) return;
   write_file(options.out_json, [&](std::ostream& file) {

@@ -15,7 +15,9 @@ std::string formatted(const char* form, Args... args) {
   return text;
 }
 
-std::string percent(double fraction) { return formatted("%.1f %%", fraction * 100); }
+std::string percent(double fraction) {
+  return formatted("%.1f %%", fraction * 100);
+}
 
 std::string fleet(const prepared_run& run) {
   if (run.gpus == 0 || run.gpu_name.empty()) {
@@ -82,11 +84,10 @@ void print_numbers(const prepared_run& run, const run_summary& s, std::ostream& 
   out << formatted("  throughput    %.2f requests/s, %.0f output tokens/s", s.requests_per_s,
                    s.output_tokens_per_s);
   if (run.objectives.any()) out << formatted(", goodput %.2f requests/s", s.goodput_rps);
-  out << formatted("\n  requests      %lld completed, %lld rejected, %lld cancelled, %lld failed\n",
-                   static_cast<long long>(s.requests.completed),
-                   static_cast<long long>(s.requests.rejected),
-                   static_cast<long long>(s.requests.cancelled),
-                   static_cast<long long>(s.requests.failed));
+  out << formatted(
+      "\n  requests      %lld completed, %lld rejected, %lld cancelled, %lld failed\n",
+      static_cast<long long>(s.requests.completed), static_cast<long long>(s.requests.rejected),
+      static_cast<long long>(s.requests.cancelled), static_cast<long long>(s.requests.failed));
   out << "  KV memory     " << percent(s.kv_used_mean) << " used on average, "
       << percent(s.kv_used_max) << " at most; " << percent(s.tokens_per_slot)
       << " of the held slots hold a token\n";
@@ -116,11 +117,16 @@ std::string format_seconds(double seconds) {
 
 std::string_view to_string(limiting_factor limit) {
   switch (limit) {
-    case limiting_factor::none: return "nothing";
-    case limiting_factor::kv_memory: return "KV memory";
-    case limiting_factor::seats: return "a seat in the batch (max-num-seqs)";
-    case limiting_factor::token_budget: return "token budget (max-num-batched-tokens)";
-    case limiting_factor::static_batch: return "the static batch";
+    case limiting_factor::none:
+      return "nothing";
+    case limiting_factor::kv_memory:
+      return "KV memory";
+    case limiting_factor::seats:
+      return "a seat in the batch (max-num-seqs)";
+    case limiting_factor::token_budget:
+      return "token budget (max-num-batched-tokens)";
+    case limiting_factor::static_batch:
+      return "the static batch";
   }
   return "nothing";
 }
@@ -141,13 +147,12 @@ std::string answer_sentence(const prepared_run& run, const run_summary& s) {
            format_seconds(s.ttft_s.p50) + ", p99 " + format_seconds(s.ttft_s.p99) +
            limit_text(run, s) + ".";
   }
-  const char* verdict = s.meets_objectives ? (one ? " meets " : " meet ")
-                                           : (one ? " misses " : " miss ");
+  const char* verdict =
+      s.meets_objectives ? (one ? " meets " : " meet ") : (one ? " misses " : " miss ");
   return who + verdict + objective_text(run.objectives) + rate + limit_text(run, s) + ".";
 }
 
-void print_report(const prepared_run& run, const run_summary& s, double wall_s,
-                  std::ostream& out) {
+void print_report(const prepared_run& run, const run_summary& s, double wall_s, std::ostream& out) {
   out << answer_sentence(run, s) << "\n\n";
   print_latencies(s, out);
   out << '\n';

@@ -45,8 +45,9 @@ class prober {
 evaluation find_capacity(const sim_options& options,
                          const std::shared_ptr<const traces::trace>& trace) {
   if (options.concurrency > 0) {
-    throw input_error("--find-capacity looks for a rate of arrivals, and with --concurrency there "
-                      "is none; leave one of them out");
+    throw input_error(
+        "--find-capacity looks for a rate of arrivals, and with --concurrency there "
+        "is none; leave one of them out");
   }
   if (traced_rate(*trace, static_cast<std::uint32_t>(options.requests)) == 0) {
     throw input_error("--find-capacity: all requests of " + options.trace +
@@ -82,8 +83,7 @@ evaluation find_capacity(const sim_options& options,
   answer.capacity_scale = low;
   answer.capacity_is_bound = low > 0 && high == 0;
   answer.capacity_rps =
-      answer.capacity_scale *
-      traced_rate(*trace, static_cast<std::uint32_t>(options.requests));
+      answer.capacity_scale * traced_rate(*trace, static_cast<std::uint32_t>(options.requests));
   return answer;
 }
 
@@ -117,16 +117,14 @@ evaluation find_min_gpus(const sim_options& options,
 
 double traced_rate(const traces::trace& trace, std::uint32_t requests) {
   const std::size_t count =
-      requests > 0 ? std::min<std::size_t>(requests, trace.requests.size())
-                   : trace.requests.size();
+      requests > 0 ? std::min<std::size_t>(requests, trace.requests.size()) : trace.requests.size();
   micros last;
   for (std::size_t i = 0; i < count; ++i) last = std::max(last, trace.requests[i].arrival);
   if (last <= micros{0}) return 0;
   return static_cast<double>(count) / (static_cast<double>(last.raw()) * 1e-6);
 }
 
-evaluation evaluate(const sim_options& options,
-                    const std::shared_ptr<const traces::trace>& trace) {
+evaluation evaluate(const sim_options& options, const std::shared_ptr<const traces::trace>& trace) {
   try {
     if (options.find_capacity) return find_capacity(options, trace);
     if (options.find_min_gpus) return find_min_gpus(options, trace);

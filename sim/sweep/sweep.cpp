@@ -203,7 +203,8 @@ int run_sweep(const sim_options& options, std::ostream& out, std::ostream& err) 
     print_sweep(options, rows, actors::wall_seconds() - start, out);
   }
   write_sweep_files(options, rows);
-  const bool none = std::ranges::none_of(rows, [](const sweep_row& r) { return r.result.run.has_value(); });
+  const bool none =
+      std::ranges::none_of(rows, [](const sweep_row& r) { return r.result.run.has_value(); });
   return none && !rows.empty() ? 3 : 0;
 }
 

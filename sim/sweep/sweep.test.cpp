@@ -39,33 +39,41 @@ sweep_row row_with(double usd, double p99_s, bool meets = true) {
 
 // Forty requests, ten a second, of thirty tokens and a few more.
 const traces::temp_file& busy_trace() {
-  static const traces::temp_file file{[] {
-                                        std::string text = "{\"format\":\"octavo.trace/1\"}\n";
-                                        for (int i = 0; i < 40; ++i) {
-                                          text += "{\"id\":" + std::to_string(i) +
-                                                  ",\"arrival_s\":" + std::to_string(i * 0.1) +
-                                                  ",\"prompt_tokens\":30,\"output_tokens\":" +
-                                                  std::to_string(2 + i % 5) + "}\n";
-                                        }
-                                        return text;
-                                      }(),
-                                      ".jsonl"};
+  static const traces::temp_file file{
+      [] {
+        std::string text = "{\"format\":\"octavo.trace/1\"}\n";
+        for (int i = 0; i < 40; ++i) {
+          text += "{\"id\":" + std::to_string(i) + ",\"arrival_s\":" + std::to_string(i * 0.1) +
+                  ",\"prompt_tokens\":30,\"output_tokens\":" + std::to_string(2 + i % 5) + "}\n";
+        }
+        return text;
+      }(),
+      ".jsonl"};
   return file;
 }
 
 arguments swept() {
-  return {"--trace", busy_trace().path().string(), "--step-time", "50ms",
-          "--num-gpu-blocks-override", "100", "--max-num-seqs", "8"};
+  return {"--trace",
+          busy_trace().path().string(),
+          "--step-time",
+          "50ms",
+          "--num-gpu-blocks-override",
+          "100",
+          "--max-num-seqs",
+          "8"};
 }
 
-nlohmann::json rows_of(const arguments& flags) { return test::json_of_sim(swept() + flags); }
+nlohmann::json rows_of(const arguments& flags) {
+  return test::json_of_sim(swept() + flags);
+}
 
 std::string bytes_of(const arguments& flags) {
   const traces::temp_file json{"", ".json"};
   const traces::temp_file csv{"", ".csv"};
-  REQUIRE(run_sim(swept() + flags + arguments{"-q", "--out-json", json.path().string(), "--out-csv",
-                                              csv.path().string()})
-              .code == 0);
+  REQUIRE(
+      run_sim(swept() + flags +
+              arguments{"-q", "--out-json", json.path().string(), "--out-csv", csv.path().string()})
+          .code == 0);
   return traces::contents_of(json.path()) + traces::contents_of(csv.path());
 }
 
@@ -74,8 +82,8 @@ std::string bytes_of(const arguments& flags) {
 TEST_CASE("the grid varies the last flag fastest") {
   sim_options o;
   o.vary = {"a=1,2", "--b=x,y,z"};
-  CHECK(labels(o) == arguments{"a 1, b x", "a 1, b y", "a 1, b z", "a 2, b x", "a 2, b y",
-                               "a 2, b z"});
+  CHECK(labels(o) ==
+        arguments{"a 1, b x", "a 1, b y", "a 1, b z", "a 2, b x", "a 2, b y", "a 2, b z"});
   CHECK(labels({}) == arguments{"the configuration"});
 }
 
@@ -113,25 +121,29 @@ TEST_CASE("malformed grids and shards are refused with their form") {
     CHECK_THROWS_WITH(expand_grid(refused("", shard)), ContainsSubstring("--shard"));
   }
   sim_options huge;
-  const std::string many = "1" + []{ std::string s; for (int i = 0; i < 99; ++i) s += ",1"; return s; }();
+  const std::string many = "1" + [] {
+    std::string s;
+    for (int i = 0; i < 99; ++i) s += ",1";
+    return s;
+  }();
   huge.vary = {"a=" + many, "b=" + many, "c=" + many};
   CHECK_THROWS_WITH(expand_grid(huge), ContainsSubstring("100000"));
 }
 
 TEST_CASE("the Pareto set: nobody is both cheaper and faster") {
-  std::vector<sweep_row> rows{
-      row_with(1, 9),         // cheapest
-      row_with(2, 5),         // between
-      row_with(3, 5),         // as fast as the one before, and dearer
-      row_with(4, 6),         // beaten by both
-      row_with(9, 1),         // fastest
-      row_with(0.5, 0.5, false),  // misses the objectives: no rival
-      row_with(2, 5)};        // equal to another that is in the set
-  rows.push_back({});         // infeasible
+  std::vector<sweep_row> rows{row_with(1, 9),             // cheapest
+                              row_with(2, 5),             // between
+                              row_with(3, 5),             // as fast as the one before, and dearer
+                              row_with(4, 6),             // beaten by both
+                              row_with(9, 1),             // fastest
+                              row_with(9, 2),             // as dear, and slower
+                              row_with(0.5, 0.5, false),  // misses the objectives: no rival
+                              row_with(2, 5)};            // equal to another that is in the set
+  rows.push_back({});                                     // infeasible
   mark_pareto(rows);
   std::vector<bool> marked;
   for (const sweep_row& row : rows) marked.push_back(row.pareto);
-  CHECK(marked == std::vector<bool>{true, true, false, false, true, false, true, false});
+  CHECK(marked == std::vector<bool>{true, true, false, false, true, false, false, true, false});
 }
 
 TEST_CASE("one combination's options are the line as typed, with the varied flags behind") {
@@ -184,8 +196,10 @@ TEST_CASE("a bad key or value in one cell is refused before anything runs") {
 }
 
 TEST_CASE("infeasible rows are listed with their arithmetic and not ranked") {
-  const arguments sweep{"--trace", busy_trace().path().string(), "--model", "llama-3.1-70b",
-                        "--gpu", "h100", "--vary", "tp=1,2,3,4"};
+  const arguments sweep{"--trace", busy_trace().path().string(),
+                        "--model", "llama-3.1-70b",
+                        "--gpu",   "h100",
+                        "--vary",  "tp=1,2,3,4"};
   const sim_result run = run_sim(sweep);
   CHECK(run.code == 0);
   CHECK_THAT(run.out, ContainsSubstring("infeasible") &&

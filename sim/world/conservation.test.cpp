@@ -93,11 +93,21 @@ TEST_CASE("every request ends once: all policies, layouts, replicas and depths o
 TEST_CASE("every request ends once: orderings, routers, whole prompts, closed loop, no cache") {
   const traces::trace trace = troubled_trace();
   auto world = cramped_world(trace);
-  SECTION("priority") { world.engine.scheduling_policy = ordering_kind::priority; }
-  SECTION("shortest first") { world.engine.scheduling_policy = ordering_kind::shortest_first; }
-  SECTION("whole prompts") { world.engine.enable_chunked_prefill = false; }
-  SECTION("no cache") { world.engine.enable_prefix_caching = false; }
-  SECTION("closed loop") { world.work.concurrency = 5; }
+  SECTION("priority") {
+    world.engine.scheduling_policy = ordering_kind::priority;
+  }
+  SECTION("shortest first") {
+    world.engine.scheduling_policy = ordering_kind::shortest_first;
+  }
+  SECTION("whole prompts") {
+    world.engine.enable_chunked_prefill = false;
+  }
+  SECTION("no cache") {
+    world.engine.enable_prefix_caching = false;
+  }
+  SECTION("closed loop") {
+    world.work.concurrency = 5;
+  }
   SECTION("closed loop, ahead") {
     world.work.concurrency = 5;
     world.engine.run_ahead = 1;
@@ -110,8 +120,12 @@ TEST_CASE("every request ends once: orderings, routers, whole prompts, closed lo
     world.replicas = 4;
     world.work.concurrency = 7;
   }
-  SECTION("a bounded queue") { world.engine.max_num_queued_reqs = 3; }
-  SECTION("exact limits") { world.work.limit = sim::assumed_limit::exact; }
+  SECTION("a bounded queue") {
+    world.engine.max_num_queued_reqs = 3;
+  }
+  SECTION("exact limits") {
+    world.work.limit = sim::assumed_limit::exact;
+  }
   check_every_request_ends_once(world);
 }
 
@@ -162,7 +176,8 @@ TEST_CASE("a prompt that can never fit is refused at once, others are served") {
   }
 }
 
-TEST_CASE("a static batch starts when full, when its oldest has waited, or when no more will come") {
+TEST_CASE(
+    "a static batch starts when full, when its oldest has waited, or when no more will come") {
   std::vector<traces::request> requests;
   for (int i = 0; i < 6; ++i) requests.push_back(request_at(0, 10, 2));
   auto world = world_of(requests);

@@ -45,6 +45,7 @@ TEST_CASE("a histogram of equal values has that value everywhere, an empty one z
   CHECK(h.quantile(0.5) == 0);
   CHECK(h.mean() == 0);
   for (int i = 0; i < 10; ++i) h.record(100'000);
-  for (const double q : {0.0, 0.5, 1.0}) CHECK(h.quantile(q) == Catch::Approx(100'000).epsilon(0.002));
+  for (const double q : {0.0, 0.5, 1.0})
+    CHECK(h.quantile(q) == Catch::Approx(100'000).epsilon(0.002));
   CHECK(h.mean() == 100'000);
 }

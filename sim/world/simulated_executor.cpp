@@ -30,8 +30,7 @@ step_shape shape_of(const step& plan, std::vector<prefill_chunk>& chunks) {
 
 simulated_executor::simulated_executor(caf::actor_config& config,
                                        std::shared_ptr<const cost_model> cost,
-                                       std::shared_ptr<const output_oracle> oracle,
-                                       bool runs_ahead)
+                                       std::shared_ptr<const output_oracle> oracle, bool runs_ahead)
     : actors::executor_actor::base(config),
       cost_(std::move(cost)),
       oracle_(std::move(oracle)),

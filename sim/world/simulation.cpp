@@ -50,8 +50,8 @@ class world {
     std::vector<actors::scheduler_actor> schedulers;
     for (const actors::replica& r : replicas_) schedulers.push_back(r.scheduler);
     engine_ = system_.spawn<actors::engine_shell>(options.router, std::move(schedulers), &routes_);
-    source_ = system_.spawn<workload_source>(work_, clock_, options.replicas, outcome_,
-                                             options.progress);
+    source_ =
+        system_.spawn<workload_source>(work_, clock_, options.replicas, outcome_, options.progress);
   }
 
   ~world() { stop(); }
@@ -87,10 +87,11 @@ class world {
     setup.explained_requests = 0;
     if (index == 0) setup.observers = options_.observers;
     if (options_.observe) {
-      if (decision_observer* observer = options_.observe(index)) setup.observers.push_back(observer);
+      if (decision_observer* observer = options_.observe(index))
+        setup.observers.push_back(observer);
     }
-    const auto executor = system_.spawn<simulated_executor>(options_.cost, work_->oracle(),
-                                                            engine.run_ahead > 0);
+    const auto executor =
+        system_.spawn<simulated_executor>(options_.cost, work_->oracle(), engine.run_ahead > 0);
     replicas_.push_back(actors::spawn_replica(system_, std::move(setup), executor));
   }
 

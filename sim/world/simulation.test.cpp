@@ -104,7 +104,9 @@ TEST_CASE("running ahead, what arrives during a step waits for one that is plann
 
 TEST_CASE("limits: exact and context let the text end, a number cuts it") {
   auto world = world_of({request_at(0, 10, 8)});
-  SECTION("context") { CHECK(simulate(world).requests[0].finish == reason::finished_eos); }
+  SECTION("context") {
+    CHECK(simulate(world).requests[0].finish == reason::finished_eos);
+  }
   SECTION("exact") {
     world.work.limit = sim::assumed_limit::exact;
     CHECK(simulate(world).requests[0].output_tokens == token_count{8});
@@ -130,11 +132,12 @@ TEST_CASE("a request longer than the model is refused whole, and the rest goes o
 }
 
 TEST_CASE("usage is integrated from result to result") {
-  const auto o = simulate(world_of({request_at(2, 10, 3)}));
-  // After the first result one block holds 10 tokens, after the second 11, then none.
-  CHECK(o.usage.seconds == Catch::Approx(0.3));
-  CHECK(o.usage.block_seconds == Catch::Approx(0.2));
-  CHECK(o.usage.token_seconds == Catch::Approx(0.1 * 10 + 0.1 * 11));
+  const auto o = simulate(world_of({request_at(2, 10, 3), request_at(5, 10, 3)}));
+  // From 2 s to 5.3 s. After its first result a request holds one block with 10 tokens, after the
+  // second one with 11, then none; nothing is held between the two requests.
+  CHECK(o.usage.seconds == Catch::Approx(3.3));
+  CHECK(o.usage.block_seconds == Catch::Approx(2 * 0.2));
+  CHECK(o.usage.token_seconds == Catch::Approx(2 * (0.1 * 10 + 0.1 * 11)));
   CHECK(o.usage.blocks_used_max == block_count{1});
 }
 
@@ -149,7 +152,8 @@ TEST_CASE("a contiguous layout holds the model's length for each sequence") {
 }
 
 TEST_CASE("the same run gives the same hash and the same times, again and again") {
-  auto world = world_of({request_at(0, 300, 40), request_at(0.01, 200, 30), request_at(0.5, 90, 9)});
+  auto world =
+      world_of({request_at(0, 300, 40), request_at(0.01, 200, 30), request_at(0.5, 90, 9)});
   world.engine.num_blocks = block_count{30};
   world.engine.max_model_len = token_count{400};
   const auto once = simulate(world);
@@ -170,9 +174,15 @@ TEST_CASE("the same run gives the same hash and the same times, again and again"
 
 TEST_CASE("an unusable number of replicas or configuration is refused, and nothing hangs") {
   auto world = world_of({request_at(0, 10, 3)});
-  SECTION("65 replicas") { world.replicas = 65; }
-  SECTION("no replica") { world.replicas = 0; }
-  SECTION("a budget below the seats") { world.engine.max_num_batched_tokens = token_count{8}; }
+  SECTION("65 replicas") {
+    world.replicas = 65;
+  }
+  SECTION("no replica") {
+    world.replicas = 0;
+  }
+  SECTION("a budget below the seats") {
+    world.engine.max_num_batched_tokens = token_count{8};
+  }
   CHECK_THROWS_AS(simulate(world), input_error);
 }
 

@@ -53,10 +53,12 @@ token_count workload::limit_of(const traces::request& r) const {
   // What the model could never hold is sent as it is, to be refused in the open.
   if (total > max_model_len_) return r.output_tokens;
   switch (options_.limit) {
-    case assumed_limit::exact: return r.output_tokens;
+    case assumed_limit::exact:
+      return r.output_tokens;
     case assumed_limit::fixed:
       return std::min(options_.fixed_tokens, max_model_len_ - r.prompt_tokens);
-    case assumed_limit::context: break;
+    case assumed_limit::context:
+      break;
   }
   return max_model_len_ - r.prompt_tokens;
 }

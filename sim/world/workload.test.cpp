@@ -101,8 +101,8 @@ TEST_CASE("engine blocks that straddle trace blocks take the id of their last to
 
 TEST_CASE("a partial last block has no key") {
   const auto trace = two_prompts(40, ids(3), ids(3));
-  CHECK(workload_of(trace, 16).spec_of(0).keys.size() == 2);   // 32 of 40 tokens
-  CHECK(workload_of(trace, 512).spec_of(0).keys.empty());      // not one block is full
+  CHECK(workload_of(trace, 16).spec_of(0).keys.size() == 2);  // 32 of 40 tokens
+  CHECK(workload_of(trace, 512).spec_of(0).keys.empty());     // not one block is full
 }
 
 TEST_CASE("without prefix caching or prefix ids there are no keys") {
@@ -128,7 +128,9 @@ TEST_CASE("a follower that does not continue the conversation lends the answer n
   traces::trace t = trace_of({request_at(0, 32, 17), request_after(0, 1, 64, 4)});
   t.prefix_block = token_count{trace_block};
   set_prefix(t, 0, {1, 2});
-  SECTION("it begins otherwise") { set_prefix(t, 1, {5, 6, 7, 8}); }
+  SECTION("it begins otherwise") {
+    set_prefix(t, 1, {5, 6, 7, 8});
+  }
   SECTION("it is too short to hold the answer") {
     t.requests[1].prompt_tokens = token_count{48};
     set_prefix(t, 1, {1, 2, 7});
@@ -157,7 +159,8 @@ TEST_CASE("a request's limit: the trace's own, or one of three assumptions") {
 }
 
 TEST_CASE("rate-scale divides arrivals, rounded to microseconds; requests cuts the trace") {
-  const auto trace = trace_of({request_at(0.000001, 1, 1), request_at(3, 1, 1), request_at(9, 1, 1)});
+  const auto trace =
+      trace_of({request_at(0.000001, 1, 1), request_at(3, 1, 1), request_at(9, 1, 1)});
   const auto fast = workload_of(trace, 16, at_rate(3));
   CHECK(fast.arrival(0) == micros{0});
   CHECK(fast.arrival(1) == micros{1'000'000});

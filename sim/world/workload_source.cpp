@@ -34,7 +34,9 @@ source_actor::behavior_type workload_source::make_behavior() {
   };
 }
 
-micros workload_source::now() { return clock_.at(clock().now()); }
+micros workload_source::now() {
+  return clock_.at(clock().now());
+}
 
 bool workload_source::arrives_by_itself(std::uint32_t index) const {
   const std::uint32_t after = work_->trace().requests[index].after;
@@ -74,9 +76,8 @@ void workload_source::submit(std::uint32_t index) {
   request_spec spec = work_->spec_of(index);
   const traces::request& r = work_->trace().requests[index];
   request_outcome& record = outcome_.requests[index];
-  record.arrival = work_->options().concurrency > 0 || !arrives_by_itself(index)
-                       ? now()
-                       : work_->arrival(index);
+  record.arrival =
+      work_->options().concurrency > 0 || !arrives_by_itself(index) ? now() : work_->arrival(index);
   record.prompt_tokens = spec.prompt_tokens;
   batch_->push_back(std::move(spec));
   ++arrived_;

@@ -19,8 +19,7 @@ using arrive_atom = caf::atom_constant<caf::atom("arrive")>;
 using start_atom = caf::atom_constant<caf::atom("start")>;
 
 using source_actor =
-    caf::typed_actor<caf::reacts_to<start_atom, actors::engine_actor>,
-                     caf::reacts_to<arrive_atom>,
+    caf::typed_actor<caf::reacts_to<start_atom, actors::engine_actor>, caf::reacts_to<arrive_atom>,
                      caf::reacts_to<actors::cancel_atom, std::uint64_t>,
                      caf::reacts_to<actors::events_atom, actors::event_batch_ptr>>;
 
@@ -30,8 +29,8 @@ using progress_callback = std::function<void(std::uint64_t ended, std::uint64_t 
 class workload_source : public source_actor::base {
  public:
   workload_source(caf::actor_config& config, std::shared_ptr<const workload> work,
-                  actors::engine_clock clock, std::uint32_t replicas,
-                  simulation_outcome& outcome, progress_callback progress);
+                  actors::engine_clock clock, std::uint32_t replicas, simulation_outcome& outcome,
+                  progress_callback progress);
 
   const char* name() const override { return "workload source"; }
   behavior_type make_behavior() override;

@@ -80,8 +80,8 @@ TEST_CASE("in a closed loop later turns take their place in it, never one beside
 }
 
 TEST_CASE("a later turn arrives its think time after the answer, and unscaled") {
-  auto world = world_of({request_at(1, 10, 3), request_after(0, 0.5, 10, 1),
-                         request_after(1, 0.05, 10, 1)});
+  auto world =
+      world_of({request_at(1, 10, 3), request_after(0, 0.5, 10, 1), request_after(1, 0.05, 10, 1)});
   world.work.rate_scale = 2;
   const auto o = simulate(world);
   CHECK(o.requests[0].arrival == seconds_us(0.5));
@@ -116,9 +116,9 @@ TEST_CASE("a cancel while queued ends the request at the next boundary; a late o
 }
 
 TEST_CASE("who was cancelled or refused has no next turn, nor has that one a next") {
-  auto requests = std::vector{request_at(0, 5000, 5),       request_after(0, 1, 10, 1),
-                              request_after(1, 1, 10, 1),   request_at(0, 10, 9),
-                              request_after(3, 0.1, 10, 1), request_at(5, 10, 1)};
+  auto requests =
+      std::vector{request_at(0, 5000, 5), request_after(0, 1, 10, 1),   request_after(1, 1, 10, 1),
+                  request_at(0, 10, 9),   request_after(3, 0.1, 10, 1), request_at(5, 10, 1)};
   requests[3].cancel = seconds_us(0.15);
   const auto o = simulate(world_of(requests));
   for (const int i : {1, 2, 4}) {
@@ -193,7 +193,8 @@ TEST_CASE("warm-up requests run but their token gaps are not counted") {
   CHECK(o.itl_us.count() == 2);
 }
 
-TEST_CASE("only the first so many requests come, and a turn whose first is cut off comes by itself") {
+TEST_CASE(
+    "only the first so many requests come, and a turn whose first is cut off comes by itself") {
   auto world = world_of({request_at(0, 10, 5), request_after(2, 9, 10, 3), request_at(2, 10, 3)});
   world.work.requests = 2;
   const auto o = simulate(world);

@@ -1,0 +1,45 @@
+// What the executor knows of the sequences that hold KV: their block tables and
+// tokens, by slot. It follows the plans and decides nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/sampling_parameters.hpp"
+#include "core/step.hpp"
+#include "core/units.hpp"
+
+namespace octavo::cpu {
+
+struct slot {
+  std::array<std::vector<block_id>, max_kv_groups> tables;
+  /// Logical block that a table's first entry stands for.
+  std::array<std::int32_t, max_kv_groups> first{};
+  request_id request;
+  std::uint16_t sample = 0;
+  std::size_t prompt_tokens = 0;
+  /// Prompt and what was generated, as far as it is known here.
+  std::vector<token_id> tokens;
+  std::shared_ptr<const sampling_parameters> sampling;
+};
+
+class slot_table {
+ public:
+  explicit slot_table(std::vector<kv_group> groups) : groups_(std::move(groups)) {}
+
+  /// Applies a plan's releases, forks, admissions and block-table changes.
+  void follow(const step& plan);
+
+  [[nodiscard]] slot& at(std::uint32_t index) { return slots_[index]; }
+
+ private:
+  slot& open(std::uint32_t index);
+
+  std::vector<kv_group> groups_;
+  std::vector<slot> slots_;
+};
+
+}  // namespace octavo::cpu
