@@ -231,6 +231,7 @@ void scheduler::fill_tokens(step& plan) const {
     if (spec.prompt == nullptr) continue;
     command.tokens_begin = static_cast<std::uint32_t>(plan.admitted_tokens.size());
     command.prompt_tokens = s.prompt_tokens;
+    command.end_tokens = s.end_tokens;
     command.sampling = spec.sampling;
     plan.admitted_tokens.insert(plan.admitted_tokens.end(), spec.prompt->begin(),
                                 spec.prompt->end());

@@ -45,6 +45,8 @@ struct admission_command {
   /// in `step::admitted_tokens`, of which the first `prompt_tokens` are prompt.
   std::uint32_t tokens_begin = 0;
   token_count prompt_tokens;
+  /// Prompt and output never exceed this.
+  token_count end_tokens;
   std::shared_ptr<const sampling_parameters> sampling;
 };
 

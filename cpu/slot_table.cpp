@@ -16,6 +16,7 @@ void slot_table::follow(const step& plan) {
     slot& child = slots_[fork.child_slot];
     child.request = parent.request;
     child.prompt_tokens = parent.prompt_tokens;
+    child.end_tokens = parent.end_tokens;
     child.sampling = parent.sampling;
     child.tokens.assign(parent.tokens.begin(),
                         parent.tokens.begin() + static_cast<std::ptrdiff_t>(parent.prompt_tokens));
@@ -27,6 +28,7 @@ void slot_table::follow(const step& plan) {
     opened.request = admission.request;
     opened.sample = admission.sample;
     opened.prompt_tokens = static_cast<std::size_t>(admission.prompt_tokens.raw());
+    opened.end_tokens = static_cast<std::size_t>(admission.end_tokens.raw());
     opened.sampling = admission.sampling;
     const auto first = plan.admitted_tokens.begin() + admission.tokens_begin;
     opened.tokens.assign(first, first + admission.query_tokens.raw());

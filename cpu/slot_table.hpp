@@ -21,6 +21,7 @@ struct slot {
   request_id request;
   std::uint16_t sample = 0;
   std::size_t prompt_tokens = 0;
+  std::size_t end_tokens = 0;  ///< it ends at so many
   /// Prompt and what was generated, as far as it is known here.
   std::vector<token_id> tokens;
   std::shared_ptr<const sampling_parameters> sampling;

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "model/command.hpp"
+#include "programs/generate.hpp"
 #include "sim/cost/convert.hpp"
 #include "traces/command.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 constexpr std::string_view help =
     R"(Serves large language models and plans for them with the same engine.
 
+  octavo generate MODEL --prompt TEXT  continue a text with a model of your own, on the CPU
   octavo model inspect MODEL           a .gguf file or Hugging Face directory: shape, tensors
   octavo model get NAME                download a small model: smollm2, gemma3-270m
   octavo trace convert|inspect|synth   request traces: read any format, look inside, make one
@@ -23,6 +25,9 @@ The capacity planner is a program of its own: sim --help
 
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "generate") {
+    return octavo::generate_command({argv + 2, argv + argc}, std::cout, std::cerr);
+  }
   if (command == "model") {
     return octavo::model::model_command(argc - 1, argv + 1, std::cout, std::cerr);
   }
@@ -36,6 +41,6 @@ int main(int argc, char** argv) {
     std::cout << help;
     return command.empty() ? 2 : 0;
   }
-  std::cerr << "octavo: '" << command << "' is no command; there are: model, trace, profile\n";
+  std::cerr << "octavo: '" << command << "' is no command; there are: generate, model, trace, profile\n";
   return 2;
 }

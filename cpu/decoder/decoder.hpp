@@ -6,6 +6,7 @@
 // on how a prompt was cut into chunks, or on the number of threads, bit by bit.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -48,6 +49,9 @@ class decoder {
   void prepare_angles(const decoder_batch& batch);
   void attend(const decoder_batch& batch, const layer_weights& layer, std::int64_t number);
   void place_heads(const decoder_batch& batch, const layer_weights& layer, std::int64_t number);
+  void attend_pages(const decoder_batch& batch, std::int64_t number);
+  void gather_pages(const decoder_batch& batch, std::int64_t number);
+  void requantize(const std::vector<float>& values, std::size_t width);
   void feed_forward(const layer_weights& layer);
   void normalize(std::span<const float> weight, std::span<const std::uint32_t> rows = {});
   void multiply(std::span<const linear* const> layers, std::span<float* const> outputs);
@@ -72,6 +76,16 @@ class decoder {
   std::vector<float> cosines_, sines_, local_cosines_, local_sines_;
   std::vector<float> logits_;
   quantized_rows quantized_;
+
+  /// A run of one sequence's tokens against one key-value head.
+  struct attention_item {
+    std::uint32_t sequence = 0;
+    std::uint32_t first = 0;
+    std::uint32_t kv_head = 0;
+  };
+  std::vector<attention_item> items_;
+  std::vector<kv_page> pages_;
+  std::vector<std::size_t> page_begin_;
 };
 
 }  // namespace octavo::cpu

@@ -37,6 +37,8 @@ template <class V, layout Kind, int M>
   });
   std::size_t k = 0;
   for (; k + 2 <= w.inputs; k += 2, at += 2 * stride) {
+    repeat<V::tiles>(
+        [&](auto t) { prefetch<2 * stride>(at + t * apart + prefetch_distance); });
     const auto first = load_weights<V, Kind>(at, apart);
     const auto second = load_weights<V, Kind>(at + stride, apart);
     repeat<M>([&](auto m) {

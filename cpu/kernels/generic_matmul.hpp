@@ -165,6 +165,14 @@ struct panel_slot {
   std::size_t width;
 };
 
+/// How far ahead of its use weight memory is asked for, in bytes.
+inline constexpr std::size_t prefetch_distance = 4096;
+
+template <std::size_t Bytes>
+[[gnu::always_inline]] inline void prefetch(const std::byte* at) {
+  for (std::size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(at + line);
+}
+
 /// M activation rows times the output rows of V::tiles tiles.
 template <class V, layout Kind, int M>
 [[gnu::noinline]] void multiply_block(const weights_view& w, std::size_t tile, panel_slot x,
@@ -177,6 +185,9 @@ template <class V, layout Kind, int M>
   typename V::floats sums[M];
   repeat<M>([&](auto m) { sums[m] = V::set1(0.0F); });
   for (std::size_t b = 0; b < w.blocks; ++b) {
+    repeat<V::tiles>([&](auto t) {
+      prefetch<F::bytes.codes_per_block>(codes + t * apart + prefetch_distance);
+    });
     const auto s = load_scales<V, Kind>(scales, supers, b, w.blocks);
     typename V::floats dots[M];
     block_dots<V, Kind, M>(codes, apart, x.codes, x.pairs, s, dots);

@@ -9,6 +9,9 @@
 
 namespace octavo::cpu {
 
+struct attention_shape;
+struct attention_work;
+
 struct kernel_table {
   isa kind{};
 
@@ -22,6 +25,15 @@ struct kernel_table {
   void (*multiply_floats)(const weights_view& w, const float* x, std::size_t rows,
                           std::size_t ldx, std::size_t first, std::size_t tiles, float* y,
                           std::size_t ldy);
+
+  void (*attend)(const attention_shape& shape, const attention_work& work);
+
+  void (*rms_norm)(const float* x, const float* weight, std::size_t n, float epsilon, float* out);
+  void (*silu_multiply)(const float* gate, const float* up, std::size_t n, float* out);
+  void (*gelu_multiply)(const float* gate, const float* up, std::size_t n, float* out);
+  void (*add)(const float* a, const float* b, std::size_t n, float* out);
+  void (*scale)(const float* x, float factor, std::size_t n, float* out);
+  void (*soft_cap)(const float* x, float cap, std::size_t n, float* out);
 };
 
 /// nullptr where this build has no such kernels.

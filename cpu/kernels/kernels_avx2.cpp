@@ -3,6 +3,8 @@
 #include "cpu/kernels/kernel_table.hpp"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#include "cpu/kernels/generic_attention.hpp"
+#include "cpu/kernels/generic_elementwise.hpp"
 #include "cpu/kernels/generic_float_matmul.hpp"
 #include "cpu/kernels/generic_matmul.hpp"
 #include "cpu/kernels/lanes_avx2.hpp"
@@ -19,6 +21,13 @@ const kernel_table* avx2_kernels() {
           },
       .multiply = generic::multiply_any<lanes, lanes>,
       .multiply_floats = generic::multiply_any_floats<lanes, lanes>,
+      .attend = generic::attend<lanes>,
+      .rms_norm = generic::rms_norm<lanes>,
+      .silu_multiply = generic::silu_multiply<lanes>,
+      .gelu_multiply = generic::gelu_multiply<lanes>,
+      .add = generic::add<lanes>,
+      .scale = generic::scale<lanes>,
+      .soft_cap = generic::soft_cap<lanes>,
   };
   return &table;
 }

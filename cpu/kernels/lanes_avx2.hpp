@@ -14,6 +14,7 @@ namespace {
 /// Operations on floats that the AVX-512 unit uses as well.
 struct avx2_floats {
   static constexpr int tiles = 1;
+  static constexpr int width = 8;
   using floats = __m256;
 
   static floats set1(float v) { return _mm256_set1_ps(v); }
@@ -25,7 +26,39 @@ struct avx2_floats {
   static floats fma(floats a, floats b, floats c) { return _mm256_fmadd_ps(a, b, c); }
   static floats negated(floats a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0F)); }
 
-  static floats halves(const std::byte* p, std::size_t) {
+  // Where one operand is NaN, the second is taken.
+  static floats min(floats a, floats b) { return _mm256_min_ps(a, b); }
+  static floats max(floats a, floats b) { return _mm256_max_ps(a, b); }
+  static float first(floats v) { return _mm256_cvtss_f32(v); }
+  static floats folded_halves(floats v) { return _mm256_permute2f128_ps(v, v, 1); }
+  static floats folded_quarters(floats v) { return _mm256_permute_ps(v, 0x4E); }
+  static floats folded_eighths(floats v) { return _mm256_permute_ps(v, 0xB1); }
+  static floats rounded(floats v) {
+    return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  /// 2^n of whole numbers -126 .. 127.
+  static floats power_of_two(floats n) {
+    const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
+  }
+  /// 0 where a < b, else v; NaN passes.
+  static floats zero_where_less(floats a, floats b, floats v) {
+    return _mm256_andnot_ps(_mm256_cmp_ps(a, b, _CMP_LT_OQ), v);
+  }
+  /// v in the lanes begin .. end - 1, else -infinity; positions relative to lane 0.
+  static floats only_lanes(floats v, int begin, int end) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i inside = _mm256_andnot_si256(
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(begin), lane),
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(end), lane));
+    return _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), v, _mm256_castsi256_ps(inside));
+  }
+
+  static void store_halves(std::byte* p, floats v) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+  static floats halves(const std::byte* p, std::size_t = 0) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
   static floats bfloats(const std::byte* p, std::size_t) {

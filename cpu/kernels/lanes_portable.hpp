@@ -3,6 +3,7 @@
 // would be a function call where the processor has none.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@ namespace {
 
 struct portable_lanes {
   static constexpr int tiles = 1;
+  static constexpr int width = 8;
   struct floats {
     float at[8];
   };
@@ -60,7 +62,51 @@ struct portable_lanes {
     return each([&](int i) { return -a.at[i]; });
   }
 
-  static floats halves(const std::byte* p, std::size_t) {
+  // Where one operand is NaN, the second is taken.
+  static floats min(const floats& a, const floats& b) {
+    return each([&](int i) { return a.at[i] < b.at[i] ? a.at[i] : b.at[i]; });
+  }
+  static floats max(const floats& a, const floats& b) {
+    return each([&](int i) { return a.at[i] > b.at[i] ? a.at[i] : b.at[i]; });
+  }
+  static float first(const floats& v) { return v.at[0]; }
+  static floats folded_halves(const floats& v) {
+    return each([&](int i) { return v.at[i ^ 4]; });
+  }
+  static floats folded_quarters(const floats& v) {
+    return each([&](int i) { return v.at[i ^ 2]; });
+  }
+  static floats folded_eighths(const floats& v) {
+    return each([&](int i) { return v.at[i ^ 1]; });
+  }
+  static floats rounded(const floats& v) {
+    // Adding 1.5 x 2^23 leaves no bits for a fraction.
+    return each([&](int i) { return (v.at[i] + 0x1.8p23F) - 0x1.8p23F; });
+  }
+  /// 2^n of whole numbers -126 .. 127.
+  static floats power_of_two(const floats& n) {
+    return each([&](int i) {
+      // NaN has no integer; the caller multiplies by it in any case.
+      const int whole = n.at[i] == n.at[i] ? static_cast<int>(n.at[i]) : 0;
+      return std::bit_cast<float>(static_cast<std::uint32_t>(whole + 127) << 23U);
+    });
+  }
+  /// 0 where a < b, else v; NaN passes.
+  static floats zero_where_less(const floats& a, const floats& b, const floats& v) {
+    return each([&](int i) { return a.at[i] < b.at[i] ? 0.0F : v.at[i]; });
+  }
+  /// v in the lanes begin .. end - 1, else -infinity; positions relative to lane 0.
+  static floats only_lanes(const floats& v, int begin, int end) {
+    return each([&](int i) { return i >= begin && i < end ? v.at[i] : -INFINITY; });
+  }
+
+  static void store_halves(std::byte* p, const floats& v) {
+    for (int i = 0; i < 8; ++i) {
+      const std::uint16_t half = model::float_to_half(v.at[i]);
+      std::memcpy(p + 2 * i, &half, 2);
+    }
+  }
+  static floats halves(const std::byte* p, std::size_t = 0) {
     return each([&](int i) { return model::half_to_float(model::load<std::uint16_t>(p + 2 * i)); });
   }
   static floats bfloats(const std::byte* p, std::size_t) {

@@ -21,6 +21,10 @@ inline constexpr std::size_t tile_rows = 8;
 inline constexpr std::size_t block_inputs = 32;
 /// Activation rows that lie side by side.
 inline constexpr std::size_t panel_rows = 8;
+/// Tokens of a KV page, and positions whose scores are held at once.
+inline constexpr std::size_t page_tokens = 16;
+inline constexpr std::size_t segment_tokens = 256;
+inline constexpr std::size_t head_dim_max = 512;
 /// Blocks that share a super-scale in the K formats.
 inline constexpr std::size_t super_blocks = 8;
 

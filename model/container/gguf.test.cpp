@@ -2,6 +2,8 @@
 // kind refused by name.
 #include "model/container/gguf.hpp"
 
+#include <deque>
+
 #include "core/error.hpp"
 #include "model/container/gguf_writer.hpp"
 #include "tests/support/catch.hpp"

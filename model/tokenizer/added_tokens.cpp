@@ -54,7 +54,8 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
 }  // namespace
 
 bool has_control_spelling(std::string_view text) {
-  if (framed(text, "<|", "|>") || framed(text, "<｜", "｜>") || framed(text, "[", "]")) return true;
+  const bool barred = framed(text, "<|", "|>") || framed(text, "<｜", "｜>");
+  if (barred || framed(text, "[", "]")) return true;
   if (!framed(text, "<", ">")) return false;
   std::string_view name = text.substr(1, text.size() - 2);
   if (name.starts_with('/')) name.remove_prefix(1);

@@ -1,3 +1,4 @@
+// Added tokens: which is found where, and who may spell it.
 #include "model/tokenizer/added_tokens.hpp"
 
 #include "tests/support/catch.hpp"

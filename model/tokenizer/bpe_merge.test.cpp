@@ -1,3 +1,4 @@
+// Merging against its definition, carried out naively.
 #include "model/tokenizer/bpe_merge.hpp"
 
 #include <random>

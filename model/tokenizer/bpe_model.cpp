@@ -73,9 +73,8 @@ void bpe_encoder::fall_back(std::string_view character) {
   const auto token_of = [this](char byte) {
     return model_.byte_tokens[static_cast<unsigned char>(byte)];
   };
-  const bool spelled = model_.byte_fallback && std::ranges::all_of(character, [&](char byte) {
-                         return token_of(byte) != bpe_model::absent;
-                       });
+  const bool spelled = std::ranges::all_of(
+      character, [&](char byte) { return token_of(byte) != bpe_model::absent; });
   if (!spelled) {
     add_unknown();
     return;

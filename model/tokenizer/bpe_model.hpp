@@ -26,10 +26,9 @@ struct bpe_model {
   static constexpr token_id absent = -1;
 
   symbol_unit unit = symbol_unit::byte;
-  /// The token of each single byte: first symbols where `unit` is byte, else what
-  /// an unknown character falls back to.
+  /// The token of each single byte: first symbols where `unit` is byte, else what an
+  /// unknown character falls back to, if all its bytes have one.
   std::array<token_id, 256> byte_tokens;
-  bool byte_fallback = false;
   std::optional<token_id> unknown;
   /// One unknown token for a run of unknown characters.
   bool fuse_unknown = false;

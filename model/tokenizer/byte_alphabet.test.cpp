@@ -1,3 +1,4 @@
+// The byte alphabet against its published values.
 #include "model/tokenizer/byte_alphabet.hpp"
 
 #include <set>

@@ -78,7 +78,6 @@ class gguf_loader {
     const std::string space(visible_space);
     const bool prefix = source_.add_space_prefix.value_or(true);
     parts_->model.unit = symbol_unit::character;
-    parts_->model.byte_fallback = true;
     parts_->normalize.add(replace_step{text_pattern::literal(" ", "space"), space});
     if (prefix) parts_->normalize.add(prepend_step{space});
     parts_->strips_leading_space = prefix;

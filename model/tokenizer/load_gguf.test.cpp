@@ -89,6 +89,7 @@ TEST_CASE("user-defined tokens with spaces are found as SentencePiece does") {
   const tokenizer words = tokenizer::from_gguf(vocabulary);
   CHECK(words.encode("lo  h", as_user) == ids{17, 21, 8});
   CHECK(words.encode("lo   h", as_user) == ids{17, 21, 15});
+  CHECK(words.encode("lo▁ h", as_user) == ids{17, 21, 8});
   CHECK(words.decode(ids{17, 21, 8}) == "lo  h");
 }
 

@@ -56,7 +56,7 @@ class json_loader {
       if (!model_.text_or(affix, "").empty()) model_.at(affix).fail("is not supported");
     }
     if (model_.has("dropout")) model_.at("dropout").fail("is not supported (null is)");
-    parts_->model.byte_fallback = model_.flag_or("byte_fallback", false);
+    byte_fallback_ = model_.flag_or("byte_fallback", false);
     parts_->model.fuse_unknown = model_.flag_or("fuse_unk", false);
   }
 
@@ -146,7 +146,7 @@ class json_loader {
       return {spelled_bytes(text).value_or(std::string(text)), token_kind::normal, false};
     }
     const std::optional<unsigned char> byte = byte_of_token(text);
-    if (byte && parts_->model.byte_fallback) {
+    if (byte && byte_fallback_) {
       parts_->model.byte_tokens[*byte] = id;
       return {std::string(1, static_cast<char>(*byte)), token_kind::byte, false};
     }
@@ -246,6 +246,7 @@ class json_loader {
   json_field root_;
   json_field model_;
   std::shared_ptr<pipeline> parts_ = std::make_shared<pipeline>();
+  bool byte_fallback_ = false;
   std::vector<std::string_view> texts_;
   std::unordered_map<std::string_view, token_id> ids_;
   std::unordered_map<token_id, bool> added_;    // and whether special

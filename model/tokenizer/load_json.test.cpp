@@ -68,6 +68,12 @@ TEST_CASE("merges may be pairs instead of lines") {
   CHECK(words.encode("hello world!", as_user) == ids{32, 37, 16});
 }
 
+TEST_CASE("without byte fallback a character without a token is unknown") {
+  const tokenizer words =
+      changed(sp_file, [](json& file) { file["model"]["byte_fallback"] = false; });
+  CHECK(words.encode("\xE2\x82\xAC", as_user) == ids{7, 0});
+}
+
 TEST_CASE("the newer form of the SentencePiece prefix splits alike") {
   const auto metaspace = [](const char* scheme, bool split) {
     return changed(sp_file, [&](json& file) {

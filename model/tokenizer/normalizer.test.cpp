@@ -1,3 +1,4 @@
+// Normalisation against the examples of the Unicode standard.
 #include "model/tokenizer/normalizer.hpp"
 
 #include "tests/support/catch.hpp"

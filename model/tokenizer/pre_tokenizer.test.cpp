@@ -1,3 +1,4 @@
+// Splitting against the documented examples of the reference library.
 #include "model/tokenizer/pre_tokenizer.hpp"
 
 #include "tests/support/catch.hpp"

@@ -1,3 +1,4 @@
+// Streaming: nothing is broken, repeated or lost.
 #include "model/tokenizer/stream_decoder.hpp"
 
 #include <random>

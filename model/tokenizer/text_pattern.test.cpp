@@ -1,3 +1,4 @@
+// Patterns: what they match, what is refused, and the named split rules.
 #include "model/tokenizer/text_pattern.hpp"
 
 #include "core/error.hpp"

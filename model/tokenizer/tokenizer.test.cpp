@@ -168,6 +168,11 @@ TEST_CASE("SentencePiece words begin with a visible space") {
   CHECK(words.encode("", as_user).empty());
 }
 
+TEST_CASE("a word that begins in a template and ends in a user's text has one prefix") {
+  const text_part parts[] = {{"hel", true}, {"lo", false}};
+  CHECK(sentencepiece().encode_parts(parts) == ids{19});
+}
+
 TEST_CASE("a character without a token becomes its bytes, or is unknown") {
   const tokenizer words = sentencepiece();
   CHECK(words.encode("\xE2\x82\xAC", as_user) == ids{7, 4, 5, 6});

@@ -1,3 +1,4 @@
+// UTF-8 against the tables and examples of the Unicode standard.
 #include "model/tokenizer/utf8.hpp"
 
 #include "tests/support/catch.hpp"

@@ -124,7 +124,7 @@ TEST_CASE("goodput counts requests that meet every objective") {
   CHECK(summary_of(run, o).goodput_rps == Approx(0.4));
 }
 
-TEST_CASE("a refused or failed request misses the objectives, a cancelled one does not") {
+TEST_CASE("a request refused for lack of room, or failed, misses the objectives; others do not") {
   const auto meets = [](reason why) {
     return summary_of(run_with(2),
                       outcome_of({completed_request(0, 1, 1, 1), failed_request(0, why)}))

@@ -1,0 +1,169 @@
+// The executor that computes on the CPU: see cpu_executor.hpp.
+#include "cpu/cpu_executor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/kv_arithmetic.hpp"
+
+namespace octavo::cpu {
+namespace {
+
+const sampling_parameters default_sampling;
+
+const sampling_parameters& sampling_of(const slot& state) {
+  return state.sampling == nullptr ? default_sampling : *state.sampling;
+}
+
+bool contains(const std::vector<token_id>& tokens, token_id token) {
+  return std::ranges::find(tokens, token) != tokens.end();
+}
+
+}  // namespace
+
+std::vector<kv_group> kv_groups_of(const model::model_config& config) {
+  std::vector<kv_group> groups;
+  const auto layout =
+      model::make_kv_layout(config, model::kv_dtype::fp16, 1, kv_cache::block_size);
+  for (const model::kv_group& group : layout.groups) {
+    groups.push_back({token_count{static_cast<std::int32_t>(group.window)},
+                      static_cast<std::int32_t>(group.pool_blocks)});
+  }
+  return groups;
+}
+
+cpu_executor::cpu_executor(std::shared_ptr<const decoder_weights> weights, model::tokenizer words,
+                           cpu_executor_options options)
+    : weights_(std::move(weights)),
+      words_(std::move(words)),
+      options_(std::move(options)),
+      pool_(options_.threads),
+      cache_(weights_->config, options_.num_blocks),
+      decoder_(*weights_, pool_, cache_),
+      slots_(kv_groups_of(weights_->config)) {}
+
+executor_capabilities cpu_executor::capabilities() const {
+  executor_capabilities can;
+  can.kv_groups = kv_groups_of(weights_->config);
+  can.num_blocks = block_count{options_.num_blocks};
+  can.block_bytes = static_cast<std::int64_t>(cache_.bytes()) / options_.num_blocks;
+  can.max_num_batched_tokens = token_count::max();
+  can.device_name = "cpu";
+  return can;
+}
+
+step_ptr cpu_executor::await() {
+  step_ptr plan = std::move(pending_.front());
+  pending_.erase(pending_.begin());
+  slots_.follow(*plan);
+  for (const block_copy& copy : plan->copies) cache_.copy(copy.from, copy.to);
+  if (plan->work.empty()) return plan;
+  open_generations(*plan);
+  const decoder_batch batch = batch_of(*plan);
+  std::span<float> logits = decoder_.forward(batch);
+  const auto width = static_cast<std::size_t>(weights_->config.vocab_size);
+  std::size_t row = 0;
+  for (std::uint32_t i = 0; i < plan->work.size(); ++i) {
+    if (plan->work[i].samples == 0) continue;
+    sample_work(*plan, i, logits.subspan(row++ * width, width));
+  }
+  return plan;
+}
+
+// A sequence that enters (again) has its text so far behind it.
+cpu_executor::generation cpu_executor::generation_of(const slot& state,
+                                                     std::uint16_t sample) const {
+  generation g{state.request, sample, sequence_text{words_, sampling_of(state)}};
+  std::string before;
+  for (std::size_t at = state.prompt_tokens; at < state.tokens.size(); ++at) {
+    g.text.push(state.tokens[at], before);
+  }
+  return g;
+}
+
+void cpu_executor::open_generations(const step& plan) {
+  for (const admission_command& admission : plan.admissions) {
+    generations_.erase(admission.slot);
+    generations_.emplace(admission.slot,
+                         generation_of(slots_.at(admission.slot), admission.sample));
+  }
+  for (const fork_command& fork : plan.forks) {
+    generations_.erase(fork.child_slot);
+    const slot& child = slots_.at(fork.child_slot);
+    generations_.emplace(fork.child_slot, generation_of(child, child.sample));
+  }
+}
+
+decoder_batch cpu_executor::batch_of(const step& plan) {
+  decoder_batch batch;
+  for (const sequence_work& work : plan.work) {
+    const slot& state = slots_.at(work.slot);
+    const auto first = static_cast<std::size_t>(work.first_position.raw());
+    const auto count = static_cast<std::size_t>(work.count.raw());
+    const auto row = static_cast<std::uint32_t>(batch.tokens.size());
+    if (count == 0) continue;
+    batch.sequences.push_back({&state, work.first_position.raw(), row,
+                               static_cast<std::uint32_t>(count)});
+    batch.tokens.insert(batch.tokens.end(), state.tokens.begin() + static_cast<std::ptrdiff_t>(first),
+                        state.tokens.begin() + static_cast<std::ptrdiff_t>(first + count));
+    if (work.samples > 0) batch.logit_rows.push_back(static_cast<std::uint32_t>(row + count - 1));
+  }
+  return batch;
+}
+
+std::uint64_t cpu_executor::seed_of(const slot& state, std::uint16_t sample) const {
+  const auto& given = sampling_of(state).seed;
+  const std::uint64_t base = given ? static_cast<std::uint64_t>(*given)
+                                   : options_.seed ^ (state.request.raw() << 20);
+  return base * 1'000'003 + sample;
+}
+
+void cpu_executor::sample_work(step& plan, std::uint32_t index, std::span<float> logits) {
+  const sequence_work work = plan.work[index];
+  slot& state = slots_.at(work.slot);
+  token_id first = 0;
+  for (std::uint16_t k = 0; k < work.samples; ++k) {
+    // Each sample starts from the same logits; sampling changes them.
+    scratch_.assign(logits.begin(), logits.end());
+    const std::uint16_t sample = work.samples > 1 ? k : work.sample;
+    model::sampling_state from;
+    from.prompt = std::span{state.tokens}.first(state.prompt_tokens);
+    from.output = std::span{state.tokens}.subspan(state.prompt_tokens);
+    from.seed = seed_of(state, sample);
+    from.end_tokens = options_.end_tokens;
+    const token_id token = sampler_.sample(scratch_, sampling_of(state), from).token;
+    if (k == 0) {
+      add_token(plan, index, k, generations_.at(work.slot), state, token);
+    } else {
+      // It becomes a sequence of its own by a fork that brings this token.
+      generation other = generation_of(state, sample);
+      add_token(plan, index, k, other, state, token);
+    }
+    if (k == 0) first = token;
+  }
+  state.tokens.push_back(first);
+}
+
+void cpu_executor::add_token(step& plan, std::uint32_t index, std::uint16_t sample,
+                             generation& of, const slot& state, token_id token) {
+  step_result& result = plan.result;
+  const sampling_parameters& how = sampling_of(state);
+  finish_kind kind = finish_kind::none;
+  if (!how.ignore_eos && contains(options_.end_tokens, token)) {
+    kind = finish_kind::eos;
+  } else if (contains(how.stop_token_ids, token)) {
+    kind = finish_kind::stop_token;
+  } else {
+    kind = of.text.push(token, result.text);
+  }
+  const bool last = state.tokens.size() + 1 >= state.end_tokens;
+  if (kind == finish_kind::eos || kind == finish_kind::stop_token ||
+      (kind == finish_kind::none && last)) {
+    of.text.finish(result.text);
+  }
+  result.tokens.push_back(token);
+  result.text_ends.push_back(static_cast<std::uint32_t>(result.text.size()));
+  if (kind != finish_kind::none) result.finishes.push_back({index, sample, kind});
+}
+
+}  // namespace octavo::cpu
