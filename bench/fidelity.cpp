@@ -132,8 +132,8 @@ void run_and_compare(const recorded_run& run) {
   options.cost = std::make_shared<profile_cost>(convert_llmservingsim(prefix, config, 1, run.gpu));
   options.work.limit = assumed_limit::exact;
   const latencies simulated = simulate_run(options);
-  std::printf("%s: %d KV blocks, priced by %s\n", run.name.c_str(),
-              options.engine.num_blocks.raw(), options.cost->source().c_str());
+  std::printf("%s: %d KV blocks, priced by %s\n", run.name.c_str(), options.engine.num_blocks.raw(),
+              options.cost->source().c_str());
   std::printf("  %-11s %15s %15s %10s\n", "", "vLLM", "simulated", "error");
   compare("TTFT", real.ttft, simulated.ttft);
   compare("TPOT", real.tpot, simulated.tpot);

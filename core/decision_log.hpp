@@ -35,10 +35,10 @@ class log_sink {
 struct logged_input {
   input_kind kind = input_kind::none;
   micros stamp;
-  request_spec spec;      ///< submit
-  request_id request;     ///< cancel
-  step_id step;           ///< result
-  step_result result;     ///< result, token ids left out
+  request_spec spec;   ///< submit
+  request_id request;  ///< cancel
+  step_id step;        ///< result
+  step_result result;  ///< result, token ids left out
   friend bool operator==(const logged_input& a, const logged_input& b);
 };
 

@@ -18,10 +18,10 @@ enum class input_kind : std::uint8_t { none, submit, cancel, drain, wake, result
 struct input_record {
   input_kind kind = input_kind::none;
   micros stamp;
-  request_id request;           ///< submit, cancel
-  token_count prompt_tokens;    ///< submit
-  token_count max_tokens;       ///< submit
-  step_id step;                 ///< result
+  request_id request;         ///< submit, cancel
+  token_count prompt_tokens;  ///< submit
+  token_count max_tokens;     ///< submit
+  step_id step;               ///< result
   friend bool operator==(const input_record&, const input_record&) = default;
 };
 

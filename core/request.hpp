@@ -68,8 +68,8 @@ struct sequence {
 
   std::uint32_t slot = 0;  ///< row of the block tables while it runs
   block_account account;
-  token_count reserved_tokens;  ///< room taken at admission; 0: grows as needed
-  micros admitted_at;           ///< of the first admission
+  token_count reserved_tokens;    ///< room taken at admission; 0: grows as needed
+  micros admitted_at;             ///< of the first admission
   token_count cached_tokens{-1};  ///< hit at the first admission; -1: not yet admitted
   std::int32_t preemptions = 0;
   std::int32_t steps_in_flight = 0;

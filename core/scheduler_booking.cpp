@@ -221,8 +221,7 @@ void scheduler::key_output_blocks(step& done) const {
       }
       tokens.back() = result.tokens[next_token];
       const block_key parent =
-          first == 0 ? hasher_.root({})
-                     : key_of(s, static_cast<std::uint32_t>(first / width - 1));
+          first == 0 ? hasher_.root({}) : key_of(s, static_cast<std::uint32_t>(first / width - 1));
       result.output_keys.emplace_back(i, hasher_.chain(parent, tokens));
     }
   }

@@ -127,6 +127,8 @@ class tick {
   std::int32_t seats_taken_ = 0;
 };
 
-[[nodiscard]] inline sequence_name name_of(const sequence& s) { return {s.id, s.sample}; }
+[[nodiscard]] inline sequence_name name_of(const sequence& s) {
+  return {s.id, s.sample};
+}
 
 }  // namespace octavo

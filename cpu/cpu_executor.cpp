@@ -23,8 +23,7 @@ bool contains(const std::vector<token_id>& tokens, token_id token) {
 
 std::vector<kv_group> kv_groups_of(const model::model_config& config) {
   std::vector<kv_group> groups;
-  const auto layout =
-      model::make_kv_layout(config, model::kv_dtype::fp16, 1, kv_cache::block_size);
+  const auto layout = model::make_kv_layout(config, model::kv_dtype::fp16, 1, kv_cache::block_size);
   for (const model::kv_group& group : layout.groups) {
     groups.push_back({token_count{static_cast<std::int32_t>(group.window)},
                       static_cast<std::int32_t>(group.pool_blocks)});
@@ -102,9 +101,10 @@ decoder_batch cpu_executor::batch_of(const step& plan) {
     const auto count = static_cast<std::size_t>(work.count.raw());
     const auto row = static_cast<std::uint32_t>(batch.tokens.size());
     if (count == 0) continue;
-    batch.sequences.push_back({&state, work.first_position.raw(), row,
-                               static_cast<std::uint32_t>(count)});
-    batch.tokens.insert(batch.tokens.end(), state.tokens.begin() + static_cast<std::ptrdiff_t>(first),
+    batch.sequences.push_back(
+        {&state, work.first_position.raw(), row, static_cast<std::uint32_t>(count)});
+    batch.tokens.insert(batch.tokens.end(),
+                        state.tokens.begin() + static_cast<std::ptrdiff_t>(first),
                         state.tokens.begin() + static_cast<std::ptrdiff_t>(first + count));
     if (work.samples > 0) batch.logit_rows.push_back(static_cast<std::uint32_t>(row + count - 1));
   }
@@ -113,8 +113,8 @@ decoder_batch cpu_executor::batch_of(const step& plan) {
 
 std::uint64_t cpu_executor::seed_of(const slot& state, std::uint16_t sample) const {
   const auto& given = sampling_of(state).seed;
-  const std::uint64_t base = given ? static_cast<std::uint64_t>(*given)
-                                   : options_.seed ^ (state.request.raw() << 20);
+  const std::uint64_t base =
+      given ? static_cast<std::uint64_t>(*given) : options_.seed ^ (state.request.raw() << 20);
   return base * 1'000'003 + sample;
 }
 
@@ -144,8 +144,8 @@ void cpu_executor::sample_work(step& plan, std::uint32_t index, std::span<float>
   state.tokens.push_back(first);
 }
 
-void cpu_executor::add_token(step& plan, std::uint32_t index, std::uint16_t sample,
-                             generation& of, const slot& state, token_id token) {
+void cpu_executor::add_token(step& plan, std::uint32_t index, std::uint16_t sample, generation& of,
+                             const slot& state, token_id token) {
   step_result& result = plan.result;
   const sampling_parameters& how = sampling_of(state);
   finish_kind kind = finish_kind::none;

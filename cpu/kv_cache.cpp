@@ -28,7 +28,9 @@ kv_cache::mapping::mapping(std::size_t size) : bytes(size) {
   data = static_cast<std::uint16_t*>(memory);
 }
 
-kv_cache::mapping::~mapping() { munmap(data, bytes); }
+kv_cache::mapping::~mapping() {
+  munmap(data, bytes);
+}
 
 kv_cache::kv_cache(const model::model_config& config, std::int32_t blocks)
     : layer_elements_(static_cast<std::size_t>(config.kv_heads * config.head_dim * block_size)),
@@ -52,8 +54,7 @@ kv_cache::kv_cache(const model::model_config& config, std::int32_t blocks)
 }
 
 void kv_cache::copy(block_id from, block_id to) {
-  std::memcpy(pool_.data + to.raw() * block_elements_,
-              pool_.data + from.raw() * block_elements_,
+  std::memcpy(pool_.data + to.raw() * block_elements_, pool_.data + from.raw() * block_elements_,
               block_elements_ * sizeof(std::uint16_t));
 }
 

@@ -27,11 +27,11 @@ class kv_cache {
   /// The page of `layer` for logical block `index` of a group's block table, of
   /// which the first entry stands for logical block `first`.
   [[nodiscard]] kv_page at(std::int64_t layer, const std::vector<block_id>& table,
-                        std::int32_t first, std::int32_t index) const {
+                           std::int32_t first, std::int32_t index) const {
     const place& p = places_[static_cast<std::size_t>(layer)];
     const auto entry = static_cast<std::size_t>(index - first) * p.blocks + p.block;
-    std::uint16_t* keys = pool_.data + table[entry].raw() * block_elements_ +
-                          p.layer_in_block * 2 * layer_elements_;
+    std::uint16_t* keys =
+        pool_.data + table[entry].raw() * block_elements_ + p.layer_in_block * 2 * layer_elements_;
     return {keys, keys + layer_elements_};
   }
   /// The KV group whose table holds a layer.

@@ -20,8 +20,7 @@ void slot_table::follow(const step& plan) {
     child.sampling = parent.sampling;
     child.tokens.assign(parent.tokens.begin(),
                         parent.tokens.begin() + static_cast<std::ptrdiff_t>(parent.prompt_tokens));
-    child.tables[0].assign(parent.tables[0].begin(),
-                           parent.tables[0].begin() + fork.shared_blocks);
+    child.tables[0].assign(parent.tables[0].begin(), parent.tables[0].begin() + fork.shared_blocks);
   }
   for (const admission_command& admission : plan.admissions) {
     slot& opened = open(admission.slot);

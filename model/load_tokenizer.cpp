@@ -28,13 +28,15 @@ tokenizer from_gguf_file(const gguf_metadata& metadata) {
   words.model = metadata.text("tokenizer.ggml.model");
   words.pre = metadata.text_or("tokenizer.ggml.pre", "");
   words.tokens = metadata.strings("tokenizer.ggml.tokens");
-  if (metadata.has("tokenizer.ggml.scores")) words.scores = metadata.floats("tokenizer.ggml.scores");
+  if (metadata.has("tokenizer.ggml.scores"))
+    words.scores = metadata.floats("tokenizer.ggml.scores");
   if (metadata.has("tokenizer.ggml.token_type")) {
     for (const std::int64_t type : metadata.integers("tokenizer.ggml.token_type")) {
       words.token_types.push_back(static_cast<std::int32_t>(type));
     }
   }
-  if (metadata.has("tokenizer.ggml.merges")) words.merges = metadata.strings("tokenizer.ggml.merges");
+  if (metadata.has("tokenizer.ggml.merges"))
+    words.merges = metadata.strings("tokenizer.ggml.merges");
   words.bos_token_id = token_at(metadata, "tokenizer.ggml.bos_token_id");
   words.eos_token_id = token_at(metadata, "tokenizer.ggml.eos_token_id");
   words.eot_token_id = token_at(metadata, "tokenizer.ggml.eot_token_id");

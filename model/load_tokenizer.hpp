@@ -14,7 +14,6 @@ namespace octavo::model {
 
 /// Tokens at which generation ends, ascending: the tokenizer's and those that the
 /// model's makers list.
-[[nodiscard]] std::vector<token_id> end_tokens_of(const checkpoint& source,
-                                                  const tokenizer& words);
+[[nodiscard]] std::vector<token_id> end_tokens_of(const checkpoint& source, const tokenizer& words);
 
 }  // namespace octavo::model

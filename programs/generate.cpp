@@ -38,11 +38,11 @@ struct generate_options {
 };
 
 // Returns a text to print instead of generating, or nothing.
-std::optional<std::string> parse(const std::vector<std::string>& arguments,
-                                 generate_options& o) {
-  CLI::App app{"Generates text from a prompt.\n"
-               "  octavo generate model.gguf --prompt \"The capital of France is\"",
-               "octavo generate"};
+std::optional<std::string> parse(const std::vector<std::string>& arguments, generate_options& o) {
+  CLI::App app{
+      "Generates text from a prompt.\n"
+      "  octavo generate model.gguf --prompt \"The capital of France is\"",
+      "octavo generate"};
   app.add_option("model", o.model, "a .gguf file or Hugging Face directory")->required();
   app.add_option("--prompt,-p", o.prompt, "text to continue")->required();
   app.add_option("--max-tokens,-n", o.max_tokens, "tokens to generate at most")
@@ -130,10 +130,10 @@ engine_config engine_of(const model::model_config& config, std::int32_t length) 
   engine.max_num_batched_tokens = token_count{512};
   engine.max_model_len = token_count{length};
   engine.enable_prefix_caching = engine.kv_groups == std::vector{kv_group{}};
-  const auto layout = model::make_kv_layout(config, model::kv_dtype::fp16, 1,
-                                            engine.block_size.raw());
-  engine.num_blocks = block_count{
-      static_cast<std::int32_t>(model::pool_blocks_at(layout, length) + 64)};
+  const auto layout =
+      model::make_kv_layout(config, model::kv_dtype::fp16, 1, engine.block_size.raw());
+  engine.num_blocks =
+      block_count{static_cast<std::int32_t>(model::pool_blocks_at(layout, length) + 64)};
   return engine;
 }
 
@@ -176,8 +176,7 @@ class local_engine {
     spec.sampling = std::make_shared<sampling_parameters>(o.sampling);
     auto batch = std::make_shared<std::vector<request_spec>>();
     batch->push_back(std::move(spec));
-    caf::anon_send(ring_.scheduler, actors::submit_atom::value, actors::submit_batch{batch},
-                   sink_);
+    caf::anon_send(ring_.scheduler, actors::submit_atom::value, actors::submit_batch{batch}, sink_);
   }
 
   [[nodiscard]] heard& output() { return *heard_; }
@@ -223,12 +222,11 @@ int stream(local_engine& engine, const generate_options& o, double start, std::o
 int generate(const generate_options& o, std::ostream& out, std::ostream& err) {
   const model::checkpoint source = model::checkpoint::open(o.model);
   const model::tokenizer words = model::load_tokenizer(source);
-  const auto prompt =
-      std::make_shared<const std::vector<token_id>>(words.encode(o.prompt, {.parse_special = true}));
+  const auto prompt = std::make_shared<const std::vector<token_id>>(
+      words.encode(o.prompt, {.parse_special = true}));
   if (prompt->empty()) throw input_error("--prompt: comes to no token");
   cpu::thread_pool pool{std::max(1U, std::thread::hardware_concurrency())};
-  auto weights =
-      std::make_shared<const cpu::decoder_weights>(cpu::load_decoder(source, pool));
+  auto weights = std::make_shared<const cpu::decoder_weights>(cpu::load_decoder(source, pool));
   local_engine engine{o, weights, words, model::end_tokens_of(source, words)};
   const double start = actors::wall_seconds();
   engine.submit(prompt, o);

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
     std::cout << help;
     return command.empty() ? 2 : 0;
   }
-  std::cerr << "octavo: '" << command << "' is no command; there are: generate, model, trace, profile\n";
+  std::cerr << "octavo: '" << command
+            << "' is no command; there are: generate, model, trace, profile\n";
   return 2;
 }

@@ -150,8 +150,7 @@ void decoder::place_heads(const decoder_batch& batch, const layer_weights& layer
   const bool local = slides(number);
   const auto& cosines = local ? local_cosines_ : cosines_;
   const auto& sines = local ? local_sines_ : sines_;
-  const rope_pairs style =
-      config_.rope.interleaved ? rope_pairs::neighbors : rope_pairs::halves;
+  const rope_pairs style = config_.rope.interleaved ? rope_pairs::neighbors : rope_pairs::halves;
   const auto epsilon = static_cast<float>(config_.norm_epsilon);
   const std::size_t group = cache_.group_of(number);
   pool_.run(batch.sequences.size(), [&](std::size_t which) {
@@ -178,8 +177,7 @@ void decoder::place_heads(const decoder_batch& batch, const layer_weights& layer
   });
 }
 
-void decoder::attend(const decoder_batch& batch, const layer_weights& layer,
-                     std::int64_t number) {
+void decoder::attend(const decoder_batch& batch, const layer_weights& layer, std::int64_t number) {
   query_.resize(rows_ * static_cast<std::size_t>(config_.query_size()));
   key_.resize(rows_ * static_cast<std::size_t>(config_.kv_size()));
   value_.resize(key_.size());

@@ -57,8 +57,8 @@ rope_angles::rope_angles(const model::model_config& config, bool local) {
         std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(dimensions)));
   }
   if (own_base) return;
-  const auto context = static_cast<double>(
-      rope.original_positions > 0 ? rope.original_positions : config.max_positions);
+  const auto context = static_cast<double>(rope.original_positions > 0 ? rope.original_positions
+                                                                       : config.max_positions);
   switch (rope.scaling) {
     case model::rope_scaling::none:
       break;

@@ -22,11 +22,11 @@ struct linear {
 struct layer_weights {
   std::vector<float> attention_norm;
   linear q, k, v, output;
-  std::vector<float> q_norm, k_norm;         ///< of head_dim; empty where not normed
-  std::vector<float> post_attention_norm;    ///< of the attention's output; may be empty
+  std::vector<float> q_norm, k_norm;       ///< of head_dim; empty where not normed
+  std::vector<float> post_attention_norm;  ///< of the attention's output; may be empty
   std::vector<float> mlp_norm;
   linear gate, up, down;
-  std::vector<float> post_mlp_norm;          ///< of the MLP's output; may be empty
+  std::vector<float> post_mlp_norm;  ///< of the MLP's output; may be empty
 };
 
 struct decoder_weights {

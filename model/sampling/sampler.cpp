@@ -84,8 +84,8 @@ void sampler::adjust(std::span<float> logits, const sampling_parameters& how,
     for (const token_id token : state.end_tokens) mask(logits, token);
     for (const token_id token : how.stop_token_ids) mask(logits, token);
   }
-  const bool penalized = how.presence_penalty != 0 || how.frequency_penalty != 0 ||
-                         how.repetition_penalty != 1;
+  const bool penalized =
+      how.presence_penalty != 0 || how.frequency_penalty != 0 || how.repetition_penalty != 1;
   if (penalized) apply_penalties(logits, how, state);
 }
 
@@ -133,8 +133,8 @@ token_id sampler::draw(std::span<const float> logits, const sampling_parameters&
   };
   const bool top_k = how.top_k > 0 && static_cast<std::size_t>(how.top_k) < logits.size();
   keep_likeliest(logits, top_k ? static_cast<std::size_t>(how.top_k) : first_look);
-  const double total = top_k ? mass(candidates_ | std::views::transform(&candidate::logit))
-                             : mass(logits);
+  const double total =
+      top_k ? mass(candidates_ | std::views::transform(&candidate::logit)) : mass(logits);
   double kept = weigh(how, temperature, total);
   if (!top_k && weights_.size() == candidates_.size() && candidates_.size() < logits.size()) {
     keep_likeliest(logits, logits.size());
@@ -173,8 +173,7 @@ sampled_token sampler::sample(std::span<float> logits, const sampling_parameters
     if (chosen.token < 0) chosen.token = likeliest;
   }
   if (wants_logprobs) {
-    chosen.logprob =
-        static_cast<float>(raw[static_cast<std::size_t>(chosen.token)] - normalizer);
+    chosen.logprob = static_cast<float>(raw[static_cast<std::size_t>(chosen.token)] - normalizer);
   }
   return chosen;
 }

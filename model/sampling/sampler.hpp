@@ -51,8 +51,7 @@ class sampler {
     token_id token;
   };
 
-  void adjust(std::span<float> logits, const sampling_parameters& how,
-              const sampling_state& state);
+  void adjust(std::span<float> logits, const sampling_parameters& how, const sampling_state& state);
   [[nodiscard]] token_id draw(std::span<const float> logits, const sampling_parameters& how,
                               double uniform);
   [[nodiscard]] double weigh(const sampling_parameters& how, float temperature, double total);

@@ -81,8 +81,8 @@ request_counts count_requests(const prepared_run& run, const simulation_outcome&
       ++c.completed;
     } else if (is_rejection(r.finish)) {
       ++c.rejected;
-      const bool oversized = r.finish == reason::rejected_too_long ||
-                             r.finish == reason::rejected_never_fits;
+      const bool oversized =
+          r.finish == reason::rejected_too_long || r.finish == reason::rejected_never_fits;
       if (oversized) ++c.oversized;
     } else if (r.finish == reason::finished_cancelled) {
       ++c.cancelled;
