@@ -37,6 +37,20 @@ void quantized_rows::quantize(std::size_t row, const float* values, const kernel
   kernels.quantize_block(last.data(), slot(row, whole));
 }
 
+void quantized_rows::quantize_ordered(std::size_t row, const float* values,
+                                      std::span<const std::int32_t> order,
+                                      const kernel_table& kernels) {
+  assert(row < rows_ && order.size() == blocks_ * block_inputs);
+  for (std::size_t block = 0; block < blocks_; ++block) {
+    std::array<float, block_inputs> gathered{};
+    for (std::size_t i = 0; i < block_inputs; ++i) {
+      const std::int32_t from = order[block * block_inputs + i];
+      if (from >= 0) gathered[i] = values[from];
+    }
+    kernels.quantize_block(gathered.data(), slot(row, block));
+  }
+}
+
 rows_view quantized_rows::view() const {
   return {rows_, blocks_, codes_.data(), scales_.data(), sums_.data(), pairs_.data()};
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpu/kernels/kernel_table.hpp"
@@ -30,6 +31,11 @@ class quantized_rows {
   /// finite gets the scale NaN, so that the error is seen and not hidden.
   void quantize(std::size_t row, const float* values,
                 const kernel_table& kernels = active_kernels());
+
+  /// The same where weights put their inputs into an order of their own
+  /// (packed_weights::input_order): column i is values[order[i]], 0 where it is -1.
+  void quantize_ordered(std::size_t row, const float* values, std::span<const std::int32_t> order,
+                        const kernel_table& kernels = active_kernels());
 
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] std::size_t columns() const { return columns_; }

@@ -1,6 +1,7 @@
 // The matrix product, written once for all instruction sets. V, a type private to
 // each translation unit, gives the vector operations:
 //
+//   rows_max           activation rows handled together, a power of two up to 8
 //   tiles              row tiles that a vector of 32-bit lanes spans (1 or 2)
 //   bytes load(p, d)   32 code bytes a tile; further tiles lie d bytes apart
 //   start<Z>, step, total                sums of code x input over one block
@@ -32,16 +33,19 @@ template <int N, class Body>
 template <layout Kind>
 struct format {
   static constexpr bool k = Kind == layout::u4_k || Kind == layout::u5_k;
-  static constexpr int bits = Kind == layout::u8_scale ? 8
-                              : Kind == layout::u6_k   ? 6
-                              : Kind >= layout::u5_scale ? 5
-                                                         : 4;
+  static constexpr bool grouped = is_grouped(Kind);
+  static constexpr int bits = Kind == layout::u8_scale || Kind == layout::u8_group ? 8
+                              : Kind == layout::u6_k                               ? 6
+                              : Kind == layout::u5_scale || Kind == layout::u5_scale_min ||
+                                      Kind == layout::u5_k
+                                  ? 5
+                                  : 4;
   /// What is taken from codes inside the integer sums: half their range, except
   /// for 4 bits, whose sums fit 16 bits as they are.
   static constexpr int zero = bits == 4 ? 0 : 1 << (bits - 1);
   /// Scales for each half of a block?
   static constexpr bool halves = Kind == layout::u6_k;
-  static constexpr bool has_min = k || bits == 4 || Kind == layout::u5_scale_min;
+  static constexpr bool has_min = k || grouped || bits == 4 || Kind == layout::u5_scale_min;
   static constexpr layout_bytes bytes = bytes_of(Kind);
 };
 
@@ -54,14 +58,21 @@ struct block_scales {
 
 /// Scales of block b; the pointers are those of the first tile's first block.
 template <class V, layout Kind>
-[[gnu::always_inline]] inline block_scales<V> load_scales(const std::byte* scales,
-                                                          const std::byte* supers, std::size_t b,
-                                                          std::size_t blocks) {
+[[gnu::always_inline]] inline block_scales<V> load_scales(const weights_view& w,
+                                                          const std::byte* scales,
+                                                          const std::byte* supers,
+                                                          std::size_t b) {
   using F = format<Kind>;
+  const std::size_t blocks = w.blocks;
   const std::size_t apart = blocks * F::bytes.scales_per_block;
   const std::byte* at = scales + b * F::bytes.scales_per_block;
   block_scales<V> out;
-  if constexpr (F::k) {
+  if constexpr (F::grouped) {
+    const std::byte* group = scales + w.block_groups[b] * F::bytes.scales_per_block;
+    const std::size_t groups_apart = w.groups * F::bytes.scales_per_block;
+    out.scale = V::singles(group, groups_apart);
+    out.min = V::negated(V::mul(out.scale, V::unsigned_bytes(group + 32, groups_apart)));
+  } else if constexpr (F::k) {
     const std::size_t super_apart = blocks / super_blocks * F::bytes.supers;
     const std::byte* super = supers + b / super_blocks * F::bytes.supers;
     out.scale = V::mul(V::halves(super, super_apart), V::unsigned_bytes(at, apart));
@@ -180,7 +191,8 @@ template <class V, layout Kind, int M>
   using F = format<Kind>;
   const std::size_t apart = w.blocks * F::bytes.codes_per_block;
   const std::byte* codes = w.codes + tile * apart;
-  const std::byte* scales = w.scales + tile * w.blocks * F::bytes.scales_per_block;
+  const std::size_t scale_fields = F::grouped ? w.groups : w.blocks;
+  const std::byte* scales = w.scales + tile * scale_fields * F::bytes.scales_per_block;
   const std::byte* supers = w.supers + tile * (w.blocks / super_blocks) * F::bytes.supers;
   typename V::floats sums[M];
   repeat<M>([&](auto m) { sums[m] = V::set1(0.0F); });
@@ -188,7 +200,7 @@ template <class V, layout Kind, int M>
     repeat<V::tiles>([&](auto t) {
       prefetch<F::bytes.codes_per_block>(codes + t * apart + prefetch_distance);
     });
-    const auto s = load_scales<V, Kind>(scales, supers, b, w.blocks);
+    const auto s = load_scales<V, Kind>(w, scales, supers, b);
     typename V::floats dots[M];
     block_dots<V, Kind, M>(codes, apart, x.codes, x.pairs, s, dots);
     repeat<M>([&](auto m) {
@@ -216,10 +228,12 @@ void multiply_panel(const weights_view& w, std::size_t tile, panel_slot x, float
                     std::size_t ldy) {
   std::size_t m = 0;
   const auto step = [&]<int M>(std::integral_constant<int, M>) {
-    for (; m + M <= x.width; m += M) {
-      const panel_slot from{x.codes + m * block_inputs, x.scales + m, x.sums + m, x.pairs + 4 * m,
-                            x.width};
-      multiply_block<V, Kind, M>(w, tile, from, y + m * ldy, ldy);
+    if constexpr (M <= V::rows_max) {
+      for (; m + M <= x.width; m += M) {
+        const panel_slot from{x.codes + m * block_inputs, x.scales + m, x.sums + m,
+                              x.pairs + 4 * m, x.width};
+        multiply_block<V, Kind, M>(w, tile, from, y + m * ldy, ldy);
+      }
     }
   };
   step(std::integral_constant<int, 8>{});
@@ -281,6 +295,10 @@ void multiply_any(const weights_view& w, const rows_view& x, std::size_t first, 
       return run(std::integral_constant<layout, layout::u6_k>{});
     case layout::u8_scale:
       return run(std::integral_constant<layout, layout::u8_scale>{});
+    case layout::u4_group:
+      return run(std::integral_constant<layout, layout::u4_group>{});
+    case layout::u8_group:
+      return run(std::integral_constant<layout, layout::u8_group>{});
     default:
       break;
   }

@@ -14,6 +14,7 @@ namespace {
 /// Operations on floats that the AVX-512 unit uses as well.
 struct avx2_floats {
   static constexpr int tiles = 1;
+  static constexpr int rows_max = 8;
   static constexpr int width = 8;
   using floats = __m256;
 

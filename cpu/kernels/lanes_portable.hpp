@@ -16,6 +16,7 @@ namespace {
 
 struct portable_lanes {
   static constexpr int tiles = 1;
+  static constexpr int rows_max = 2;
   static constexpr int width = 8;
   struct floats {
     float at[8];

@@ -33,6 +33,7 @@ struct vnni_one_tile : avx2_lanes {
 
 struct vnni_two_tiles {
   static constexpr int tiles = 2;
+  static constexpr int rows_max = 8;
   using floats = __m512;
   using bytes = __m512i;
   using sum = __m512i;
@@ -61,7 +62,8 @@ struct vnni_two_tiles {
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(two_halves(p, apart)), 16));
   }
   static floats singles(const std::byte* p, std::size_t apart) {
-    return _mm512_castsi512_ps(load(p, apart));
+    return _mm512_insertf32x8(_mm512_castps256_ps512(avx2_floats::singles(p, 0)),
+                              avx2_floats::singles(p + apart, 0), 1);
   }
   static floats unsigned_bytes(const std::byte* p, std::size_t apart) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(two_quarters(p, apart)));

@@ -38,10 +38,16 @@ enum class layout : std::uint8_t {
   u5_k,          ///< c d s - e n
   u6_k,          ///< (c - 32) d s              d: half per 256; s: i8 per 16
   u8_scale,      ///< (c - 128) d
+  u4_group,      ///< (c - z) s                 s: float, z: u8, per group of blocks
+  u8_group,
   f32,           ///< a row's inputs are not padded to whole blocks
   f16,
   bf16,
 };
+
+[[nodiscard]] constexpr bool is_grouped(layout kind) {
+  return kind == layout::u4_group || kind == layout::u8_group;
+}
 
 [[nodiscard]] constexpr bool is_float(layout kind) {
   return kind >= layout::f32;
@@ -50,7 +56,7 @@ enum class layout : std::uint8_t {
 /// Bytes for 8 rows of an integer layout.
 struct layout_bytes {
   std::size_t codes_per_block;
-  std::size_t scales_per_block;
+  std::size_t scales_per_block;  ///< per group where blocks have groups
   std::size_t supers;  ///< per 8 blocks
 };
 
@@ -72,6 +78,10 @@ struct layout_bytes {
       return {192, 16, 16};
     case layout::u8_scale:
       return {256, 16, 0};
+    case layout::u4_group:
+      return {128, 40, 0};
+    case layout::u8_group:
+      return {256, 40, 0};
     case layout::f32:
     case layout::f16:
     case layout::bf16:
@@ -88,8 +98,11 @@ struct weights_view {
   /// Blocks of 32 inputs in a row.
   std::size_t blocks = 0;
   const std::byte* codes = nullptr;   ///< [tile][block]; floats: [tile][input][row]
-  const std::byte* scales = nullptr;  ///< [tile][block]
+  const std::byte* scales = nullptr;  ///< [tile][block] or [tile][group]
   const std::byte* supers = nullptr;  ///< [tile][block / 8]
+  /// Grouped layouts: how many, and the group of each block.
+  std::size_t groups = 0;
+  const std::uint32_t* block_groups = nullptr;
 };
 
 /// Activation rows as int8, in panels of up to 8 rows that lie side by side

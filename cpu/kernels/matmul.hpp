@@ -18,7 +18,7 @@ namespace octavo::cpu {
 
 /// Writes y[m * ldy + n] for all rows m of x and the output rows n of the tiles
 /// [first_row_tile, first_row_tile + row_tiles); tiles have 8 output rows. `w` is
-/// quantized and as wide as x.
+/// quantized and x has w.inputs() columns.
 void matmul(const packed_weights& w, const quantized_rows& x, std::size_t first_row_tile,
             std::size_t row_tiles, float* y, std::size_t ldy,
             const kernel_table& kernels = active_kernels());

@@ -3,7 +3,6 @@
 #include "cpu/kernels/pack_block.hpp"
 
 #include <array>
-#include <cstdint>
 #include <cstring>
 
 #include "model/quantized/scalar.hpp"
@@ -14,8 +13,6 @@ namespace {
 using model::half_to_float;
 using model::load;
 
-using codes32 = std::array<std::uint8_t, block_inputs>;
-
 unsigned byte_at(const std::byte* p, std::size_t i) {
   return std::to_integer<unsigned>(p[i]);
 }
@@ -23,6 +20,7 @@ unsigned byte_at(const std::byte* p, std::size_t i) {
 unsigned code_bits(layout kind) {
   switch (kind) {
     case layout::u8_scale:
+    case layout::u8_group:
       return 8;
     case layout::u6_k:
       return 6;
@@ -54,32 +52,6 @@ std::size_t stored_bytes(layout kind) {
       return 176;
     default:
       return 210;
-  }
-}
-
-/// Where a row's bits of a block lie: the vector and shift of input k.
-void write_codes(layout kind, const codes32& codes, std::byte* block, std::size_t row) {
-  const unsigned bits = code_bits(kind);
-  const auto put = [&](std::size_t at, unsigned value) { block[at] = static_cast<std::byte>(value); };
-  if (bits == 8) {
-    for (std::size_t k = 0; k < 32; ++k) put(k / 4 * 32 + row * 4 + k % 4, codes[k]);
-    return;
-  }
-  for (std::size_t k = 0; k < 16; ++k) {
-    const std::size_t at = k / 4 * 32 + row * 4 + k % 4;
-    put(at, (codes[k] & 15U) | (codes[k + 16] & 15U) << 4U);
-  }
-  for (std::size_t e = 0; e < 4; ++e) {
-    const std::size_t lane = 128 + row * 4 + e;
-    std::array<unsigned, 2> planes{};
-    for (std::size_t j = 0; j < 4; ++j) {
-      const unsigned low = codes[4 * j + e] >> 4U;
-      const unsigned high = codes[16 + 4 * j + e] >> 4U;
-      if (bits == 5) planes[0] |= (low | high << 1U) << (2 * j);
-      if (bits == 6) planes[j / 2] |= (low | high << 2U) << (4 * (j % 2));
-    }
-    if (bits >= 5) put(lane, planes[0]);
-    if (bits == 6) put(lane + 32, planes[1]);
   }
 }
 
@@ -194,6 +166,15 @@ float half_at(const std::byte* p) {
   return half_to_float(load<std::uint16_t>(p));
 }
 
+/// (code - zero) * scale, with the fields of the block's group.
+void unpack_grouped(const codes32& codes, const std::byte* fields, std::size_t row, float* out) {
+  const auto scale = load<float>(fields + 4 * row);
+  const auto zero = static_cast<int>(byte_at(fields, 32 + row));
+  for (std::size_t i = 0; i < block_inputs; ++i) {
+    out[i] = static_cast<float>(codes[i] - zero) * scale;
+  }
+}
+
 /// The weights of one row of a block.
 void unpack_block(layout kind, const codes32& codes, const std::byte* scales,
                   const std::byte* super, std::size_t row, float* out) {
@@ -222,6 +203,32 @@ void unpack_block(layout kind, const codes32& codes, const std::byte* scales,
 
 }  // namespace
 
+/// Where a row's bits of a block lie: the vector and shift of input k.
+void write_codes(layout kind, const codes32& codes, std::byte* block, std::size_t row) {
+  const unsigned bits = code_bits(kind);
+  const auto put = [&](std::size_t at, unsigned value) { block[at] = static_cast<std::byte>(value); };
+  if (bits == 8) {
+    for (std::size_t k = 0; k < 32; ++k) put(k / 4 * 32 + row * 4 + k % 4, codes[k]);
+    return;
+  }
+  for (std::size_t k = 0; k < 16; ++k) {
+    const std::size_t at = k / 4 * 32 + row * 4 + k % 4;
+    put(at, (codes[k] & 15U) | (codes[k + 16] & 15U) << 4U);
+  }
+  for (std::size_t e = 0; e < 4; ++e) {
+    const std::size_t lane = 128 + row * 4 + e;
+    std::array<unsigned, 2> planes{};
+    for (std::size_t j = 0; j < 4; ++j) {
+      const unsigned low = codes[4 * j + e] >> 4U;
+      const unsigned high = codes[16 + 4 * j + e] >> 4U;
+      if (bits == 5) planes[0] |= (low | high << 1U) << (2 * j);
+      if (bits == 6) planes[j / 2] |= (low | high << 2U) << (4 * (j % 2));
+    }
+    if (bits >= 5) put(lane, planes[0]);
+    if (bits == 6) put(lane + 32, planes[1]);
+  }
+}
+
 void pack_row(layout kind, const std::byte* from, std::size_t blocks, const packed_row& to) {
   const layout_bytes sizes = bytes_of(kind);
   // All fields zero, so that every padding weight is zero, whatever the format.
@@ -246,6 +253,12 @@ void unpack_row(const weights_view& w, std::size_t tile, std::size_t row, float*
   const layout_bytes sizes = bytes_of(w.kind);
   for (std::size_t b = 0; b < w.blocks; ++b) {
     const std::size_t block = tile * w.blocks + b;
+    if (is_grouped(w.kind)) {
+      const std::size_t group = tile * w.groups + w.block_groups[b];
+      unpack_grouped(read_codes(w.kind, w.codes + block * sizes.codes_per_block, row),
+                     w.scales + group * sizes.scales_per_block, row, out + b * block_inputs);
+      continue;
+    }
     const std::size_t super = tile * (w.blocks / super_blocks) + b / super_blocks;
     unpack_block(w.kind, read_codes(w.kind, w.codes + block * sizes.codes_per_block, row),
                  w.scales + block * sizes.scales_per_block, w.supers + super * sizes.supers, row,

@@ -1,7 +1,9 @@
 // Rows of GGUF blocks to packed rows and back. Internal to packed_weights.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "cpu/kernels/layout.hpp"
 
@@ -14,6 +16,10 @@ struct packed_row {
   std::byte* supers;
   std::size_t row;
 };
+
+/// The 32 codes of row `row` of one block of a tile.
+using codes32 = std::array<std::uint8_t, block_inputs>;
+void write_codes(layout kind, const codes32& codes, std::byte* block, std::size_t row);
 
 /// Packs a row of `blocks` blocks of 32 from its stored form; zeros where `from`
 /// is nullptr. Every byte that belongs to the row is written.

@@ -48,11 +48,6 @@ std::optional<layout> layout_of(model::element_type type) {
   }
 }
 
-const model::block_matrix& blocks_of(const model::weight_matrix& matrix, const std::string& name) {
-  if (const auto* blocks = std::get_if<model::block_matrix>(&matrix)) return *blocks;
-  throw input_error(name + ": the CPU kernels take plain floats and GGUF blocks only");
-}
-
 std::size_t float_size(layout kind) {
   return kind == layout::f32 ? 4 : 2;
 }
@@ -67,28 +62,43 @@ void packed_weights::release::operator()(std::byte* memory) const {
   std::free(memory);
 }
 
+void packed_weights::describe(const model::weight_matrix& matrix, const std::string& name) {
+  rows_ = static_cast<std::size_t>(model::rows_of(matrix));
+  columns_ = static_cast<std::size_t>(model::columns_of(matrix));
+  inputs_ = columns_;
+  if (const auto* stored = std::get_if<model::block_matrix>(&matrix)) {
+    const auto kind = layout_of(stored->type);
+    if (!kind) {
+      throw input_error(name + ": no CPU kernel for type " +
+                        std::string(model::info(stored->type).name) +
+                        "; there are F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, "
+                        "Q6_K");
+    }
+    kind_ = *kind;
+    return;
+  }
+  const auto* scaled = std::get_if<model::scaled_matrix>(&matrix);
+  if (scaled != nullptr && scaled->type != model::element_type::i8) {
+    throw input_error(name + ": no CPU kernel for scaled " +
+                      std::string(model::info(scaled->type).name) + "; there is I8");
+  }
+  groups_ = group_inputs(matrix);
+  kind_ = groups_.kind;
+  inputs_ = groups_.block_groups.size() * block_inputs;
+}
+
 packed_weights packed_weights::make_room(const model::weight_matrix& matrix,
                                          const std::string& name) {
-  const model::block_matrix& stored = blocks_of(matrix, name);
-  const auto kind = layout_of(stored.type);
-  if (!kind) {
-    throw input_error(name + ": no CPU kernel for type " +
-                      std::string(model::info(stored.type).name) +
-                      "; there are F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K");
-  }
   packed_weights made;
-  made.kind_ = *kind;
-  made.rows_ = static_cast<std::size_t>(stored.rows);
-  made.columns_ = static_cast<std::size_t>(stored.columns);
+  made.describe(matrix, name);
   const std::size_t tiles = made.row_tiles();
-  const std::size_t blocks = made.columns_ / block_inputs;
-  const layout_bytes sizes = bytes_of(*kind);
-  const std::size_t codes = is_float(*kind)
-                                ? tiles * made.columns_ * tile_rows * float_size(*kind)
-                                : tiles * blocks * sizes.codes_per_block;
+  const layout_bytes sizes = bytes_of(made.kind_);
+  const std::size_t codes = is_float(made.kind_)
+                                ? tiles * made.columns_ * tile_rows * float_size(made.kind_)
+                                : tiles * made.blocks() * sizes.codes_per_block;
   made.scales_at_ = aligned(codes);
-  made.supers_at_ = made.scales_at_ + aligned(tiles * blocks * sizes.scales_per_block);
-  made.bytes_ = made.supers_at_ + aligned(tiles * (blocks / super_blocks) * sizes.supers);
+  made.supers_at_ = made.scales_at_ + aligned(tiles * made.scale_fields() * sizes.scales_per_block);
+  made.bytes_ = made.supers_at_ + aligned(tiles * (made.blocks() / super_blocks) * sizes.supers);
   made.memory_.reset(static_cast<std::byte*>(
       std::aligned_alloc(alignment, std::max(made.bytes_, alignment))));
   if (made.memory_ == nullptr) throw std::bad_alloc();
@@ -100,40 +110,50 @@ packed_weights::packed_weights(const model::weight_matrix& matrix, const std::st
   pack(matrix, 0, row_tiles());
 }
 
-void packed_weights::pack(const model::weight_matrix& matrix, std::size_t first,
-                          std::size_t tiles) {
-  const auto& stored = std::get<model::block_matrix>(matrix);
-  assert(static_cast<std::size_t>(stored.rows) == rows_ && first + tiles <= row_tiles());
-  const auto row_bytes = static_cast<std::size_t>(model::bytes_of(stored.type, stored.columns));
-  if (takes_floats()) {
-    const std::size_t size = float_size(kind_);
-    for (std::size_t tile = first; tile < first + tiles; ++tile) {
-      std::byte* out = memory_.get() + tile * columns_ * tile_rows * size;
-      for (std::size_t r = 0; r < tile_rows; ++r) {
-        const std::size_t row = tile * tile_rows + r;
-        for (std::size_t k = 0; k < columns_; ++k) {
-          std::byte* to = out + (k * tile_rows + r) * size;
-          if (row < rows_) {
-            std::memcpy(to, stored.bytes.data() + row * row_bytes + k * size, size);
-          } else {
-            std::memset(to, 0, size);
-          }
-        }
+void packed_weights::pack_floats(const model::block_matrix& stored, std::size_t tile) {
+  const std::size_t size = float_size(kind_);
+  std::byte* out = memory_.get() + tile * columns_ * tile_rows * size;
+  for (std::size_t r = 0; r < tile_rows; ++r) {
+    const std::size_t row = tile * tile_rows + r;
+    for (std::size_t k = 0; k < columns_; ++k) {
+      std::byte* to = out + (k * tile_rows + r) * size;
+      if (row < rows_) {
+        std::memcpy(to, stored.bytes.data() + (row * columns_ + k) * size, size);
+      } else {
+        std::memset(to, 0, size);
       }
     }
-    return;
   }
+}
+
+void packed_weights::pack_blocks(const model::block_matrix& stored, std::size_t tile) {
   const layout_bytes sizes = bytes_of(kind_);
-  const std::size_t blocks = columns_ / block_inputs;
+  const auto row_bytes = static_cast<std::size_t>(model::bytes_of(stored.type, stored.columns));
+  for (std::size_t r = 0; r < tile_rows; ++r) {
+    const std::size_t row = tile * tile_rows + r;
+    const std::byte* from = row < rows_ ? stored.bytes.data() + row * row_bytes : nullptr;
+    const packed_row to{memory_.get() + tile * blocks() * sizes.codes_per_block,
+                        memory_.get() + scales_at_ + tile * blocks() * sizes.scales_per_block,
+                        memory_.get() + supers_at_ + tile * (blocks() / super_blocks) * sizes.supers,
+                        r};
+    pack_row(kind_, from, blocks(), to);
+  }
+}
+
+void packed_weights::pack(const model::weight_matrix& matrix, std::size_t first,
+                          std::size_t tiles) {
+  assert(static_cast<std::size_t>(model::rows_of(matrix)) == rows_);
+  assert(first + tiles <= row_tiles());
+  const layout_bytes sizes = bytes_of(kind_);
   for (std::size_t tile = first; tile < first + tiles; ++tile) {
-    for (std::size_t r = 0; r < tile_rows; ++r) {
-      const std::size_t row = tile * tile_rows + r;
-      const std::byte* from = row < rows_ ? stored.bytes.data() + row * row_bytes : nullptr;
-      const packed_row to{
-          memory_.get() + tile * blocks * sizes.codes_per_block,
-          memory_.get() + scales_at_ + tile * blocks * sizes.scales_per_block,
-          memory_.get() + supers_at_ + tile * (blocks / super_blocks) * sizes.supers, r};
-      pack_row(kind_, from, blocks, to);
+    if (is_grouped(kind_)) {
+      pack_grouped_tile(matrix, groups_, tile,
+                        memory_.get() + tile * blocks() * sizes.codes_per_block,
+                        memory_.get() + scales_at_ + tile * groups_.groups * sizes.scales_per_block);
+    } else if (takes_floats()) {
+      pack_floats(std::get<model::block_matrix>(matrix), tile);
+    } else {
+      pack_blocks(std::get<model::block_matrix>(matrix), tile);
     }
   }
 }
@@ -143,7 +163,12 @@ void packed_weights::read_row(std::size_t row, std::span<float> out) const {
   const std::size_t tile = row / tile_rows;
   const std::size_t r = row % tile_rows;
   if (!takes_floats()) {
-    unpack_row(view(), tile, r, out.data());
+    if (input_order().empty()) return unpack_row(view(), tile, r, out.data());
+    std::vector<float> ordered(inputs_);
+    unpack_row(view(), tile, r, ordered.data());
+    for (std::size_t i = 0; i < inputs_; ++i) {
+      if (groups_.order[i] >= 0) out[groups_.order[i]] = ordered[i];
+    }
     return;
   }
   const std::size_t size = float_size(kind_);
@@ -156,13 +181,15 @@ void packed_weights::read_row(std::size_t row, std::span<float> out) const {
 }
 
 weights_view packed_weights::view() const {
-  return {kind_,
-          rows_,
-          columns_,
-          columns_ / block_inputs,
-          memory_.get(),
-          memory_.get() + scales_at_,
-          memory_.get() + supers_at_};
+  return {.kind = kind_,
+          .rows = rows_,
+          .inputs = inputs_,
+          .blocks = blocks(),
+          .codes = memory_.get(),
+          .scales = memory_.get() + scales_at_,
+          .supers = memory_.get() + supers_at_,
+          .groups = groups_.groups,
+          .block_groups = groups_.block_groups.data()};
 }
 
 }  // namespace octavo::cpu

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "cpu/kernels/layout.hpp"
+#include "cpu/kernels/pack_grouped.hpp"
 #include "model/quantized/weight_matrix.hpp"
 
 namespace octavo::cpu {
@@ -38,6 +39,12 @@ class packed_weights {
   [[nodiscard]] std::size_t columns() const { return columns_; }
   /// Tiles of 8 rows; the last may be partial.
   [[nodiscard]] std::size_t row_tiles() const { return (rows_ + tile_rows - 1) / tile_rows; }
+  /// Width of the activation rows that kernels take: columns, or more where groups
+  /// of inputs had to be filled up to whole blocks.
+  [[nodiscard]] std::size_t inputs() const { return inputs_; }
+  /// Column at each of the inputs() places, -1 for filling; empty where it is the
+  /// place itself. For quantized_rows::quantize_ordered.
+  [[nodiscard]] std::span<const std::int32_t> input_order() const { return groups_.order; }
   [[nodiscard]] layout kind() const { return kind_; }
   /// Do kernels take float rows rather than quantized ones?
   [[nodiscard]] bool takes_floats() const { return is_float(kind_); }
@@ -50,6 +57,15 @@ class packed_weights {
   [[nodiscard]] weights_view view() const;
 
  private:
+  /// Kind, rows and columns; throws where there is no kernel.
+  void describe(const model::weight_matrix& matrix, const std::string& name);
+  [[nodiscard]] std::size_t blocks() const { return inputs_ / block_inputs; }
+  [[nodiscard]] std::size_t scale_fields() const {
+    return is_grouped(kind_) ? groups_.groups : blocks();
+  }
+  void pack_floats(const model::block_matrix& stored, std::size_t tile);
+  void pack_blocks(const model::block_matrix& stored, std::size_t tile);
+
   struct release {
     void operator()(std::byte* memory) const;
   };
@@ -57,6 +73,8 @@ class packed_weights {
   layout kind_ = layout::f32;
   std::size_t rows_ = 0;
   std::size_t columns_ = 0;
+  std::size_t inputs_ = 0;
+  grouping groups_;
   std::size_t bytes_ = 0;
   std::size_t scales_at_ = 0;
   std::size_t supers_at_ = 0;

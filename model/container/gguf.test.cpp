@@ -17,8 +17,11 @@ namespace {
 gguf_file parse(const std::string& bytes) {
   return parse_gguf(as_bytes(bytes), "m.gguf");
 }
+
+/// Files hold views, so the bytes are kept for as long as the tests run.
 gguf_file parse(const gguf_writer& writer) {
-  return parse(writer.file());
+  static std::deque<std::string> kept;
+  return parse(kept.emplace_back(writer.file()));
 }
 
 void refused(const std::string& bytes, const std::string& message) {
