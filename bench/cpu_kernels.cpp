@@ -77,8 +77,9 @@ double read_bandwidth() {
   constexpr std::size_t chunk = std::size_t{1} << 20U;
   constexpr std::size_t chunks = 128;
   const std::vector<std::int64_t> memory(chunk * chunks, 1);
-  const double seconds = median_seconds(
-      2 * chunks, [&](std::size_t i) { sink = read_all(memory.data() + i % chunks * chunk, chunk); });
+  const double seconds = median_seconds(2 * chunks, [&](std::size_t i) {
+    sink = read_all(memory.data() + i % chunks * chunk, chunk);
+  });
   return static_cast<double>(chunk * 8) / seconds;
 }
 
@@ -201,9 +202,10 @@ void bench_attention(const kernel_table& kernels, std::size_t dim, std::size_t g
                             .out_stride = group * dim};
   const double seconds = median_seconds(9, [&](std::size_t) { attend(shape, work, kernels); });
   const double operations = 4.0 * static_cast<double>(tokens * group * context * dim) / seconds;
-  std::printf("attention, head %3zu, group %zu, context %4zu, %3zu tokens: %6.1f GFLOP/s, KV %5.1f GB/s\n",
-              dim, group, context, tokens, operations / 1e9,
-              static_cast<double>(pool.size() * 2) / seconds / 1e9);
+  std::printf(
+      "attention, head %3zu, group %zu, context %4zu, %3zu tokens: %6.1f GFLOP/s, KV %5.1f GB/s\n",
+      dim, group, context, tokens, operations / 1e9,
+      static_cast<double>(pool.size() * 2) / seconds / 1e9);
 }
 
 void bench_quantizing(const kernel_table& kernels) {

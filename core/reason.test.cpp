@@ -26,7 +26,8 @@ TEST_CASE("every reason has a name of its own and a sentence that ends") {
 TEST_CASE("a sentence shows the reason's numbers") {
   CHECK(sentence(reason::no_free_blocks, 5, 2) == "Waits: it needs 5 KV blocks and 2 are free.");
   CHECK(sentence(reason::rejected_too_long, 5000, 4096) ==
-        "Rejected: prompt and output come to 5000 tokens, the model takes 4096.");
+        "Rejected: prompt and output come to 5000 tokens; the most allowed (max-model-len) "
+        "is 4096.");
 }
 
 TEST_CASE("finishes and rejections are told apart from what merely waits") {

@@ -68,6 +68,9 @@ void log_file_writer::close() {
 }
 
 std::vector<log_entry> read_log(const std::filesystem::path& file, altered_record where) {
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
+    throw input_error(file.string() + ": is not a regular file");
+  }
   std::ifstream in(file, std::ios::binary);
   if (!in) throw input_error(file.string() + ": cannot be read");
   const std::vector<char> text{std::istreambuf_iterator<char>(in), {}};

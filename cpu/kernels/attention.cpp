@@ -27,8 +27,7 @@ void check_attention_shape(const attention_shape& shape) {
                     "; the CPU kernels take multiples of 8 up to " + std::to_string(head_dim_max));
 }
 
-void attend(const attention_shape& shape, const attention_work& work,
-            const kernel_table& kernels) {
+void attend(const attention_shape& shape, const attention_work& work, const kernel_table& kernels) {
   kernels.attend(shape, work);
 }
 

@@ -81,9 +81,7 @@ struct sequence {
   /// fp16 holds them.
   [[nodiscard]] std::vector<double> reference(std::size_t token, std::size_t h) const {
     const std::size_t dim = shape.head_dim;
-    const auto half = [](float x) {
-      return double{model::half_to_float(model::float_to_half(x))};
-    };
+    const auto half = [](float x) { return double{model::half_to_float(model::float_to_half(x))}; };
     const float* query = q.data() + (token * kv_heads * shape.group + h) * dim;
     const std::size_t begin =
         shape.window != 0 && token + 1 > shape.window ? token + 1 - shape.window : 0;
@@ -132,9 +130,9 @@ std::vector<attention_shape> shapes() {
   const auto make = [](std::size_t dim, std::size_t group, std::size_t window, float cap) {
     return attention_shape{dim, group, 1.0F / std::sqrt(static_cast<float>(dim)), window, cap};
   };
-  return {make(64, 3, 0, 0),    make(8, 1, 0, 0),  make(24, 2, 0, 0),
-          make(128, 4, 0, 0),   make(256, 5, 0, 0), make(64, 3, 100, 0),
-          make(64, 7, 1, 0),    make(32, 3, 300, 0), make(64, 2, 0, 20)};
+  return {make(64, 3, 0, 0),  make(8, 1, 0, 0),    make(24, 2, 0, 0),
+          make(128, 4, 0, 0), make(256, 5, 0, 0),  make(64, 3, 100, 0),
+          make(64, 7, 1, 0),  make(32, 3, 300, 0), make(64, 2, 0, 20)};
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ template <class V>
 const std::byte* page_keys(const attention_shape& shape, const attention_work& work,
                            std::size_t position) {
   const kv_page& page = work.pages[position / page_tokens - work.first_page];
-  return reinterpret_cast<const std::byte*>(page.keys + work.kv_head * page_tokens * shape.head_dim);
+  return reinterpret_cast<const std::byte*>(page.keys +
+                                            work.kv_head * page_tokens * shape.head_dim);
 }
 
 template <class V>
@@ -76,9 +77,7 @@ template <class V, int R>
     });
   }
   repeat<R>([&](auto r) {
-    repeat<parts>([&](auto i) {
-      V::store(s.scores[r] + at + V::width * i, sums[r][i], V::width);
-    });
+    repeat<parts>([&](auto i) { V::store(s.scores[r] + at + V::width * i, sums[r][i], V::width); });
   });
 }
 
@@ -117,9 +116,9 @@ void soften(const attention_shape& shape, std::size_t begin, std::size_t end, st
 /// dimension d on, of R rows from `row` on.
 template <class V, int R, int C>
 [[gnu::always_inline]] inline void weigh_columns(const attention_shape& shape,
-                                                 const attention_work& work,
-                                                 span_of_positions run, std::size_t row,
-                                                 std::size_t d, attention_segment& s) {
+                                                 const attention_work& work, span_of_positions run,
+                                                 std::size_t row, std::size_t d,
+                                                 attention_segment& s) {
   typename V::floats sums[R][C];
   repeat<R>([&](auto r) {
     repeat<C>([&](auto c) { sums[r][c] = V::load_floats(s.values[row + r] + d + V::width * c); });
@@ -127,8 +126,8 @@ template <class V, int R, int C>
   for (std::size_t position = run.begin; position < run.end;) {
     const std::size_t page_end = (position / page_tokens + 1) * page_tokens;
     const std::size_t stop = page_end < run.end ? page_end : run.end;
-    const std::byte* v = page_values<V>(shape, work, position) +
-                         2 * (position % page_tokens * shape.head_dim + d);
+    const std::byte* v =
+        page_values<V>(shape, work, position) + 2 * (position % page_tokens * shape.head_dim + d);
     for (; position < stop; ++position, v += 2 * shape.head_dim) {
       typename V::floats value[C];
       repeat<C>([&](auto c) { value[c] = V::halves(v + 2 * V::width * c); });
@@ -139,7 +138,8 @@ template <class V, int R, int C>
     }
   }
   repeat<R>([&](auto r) {
-    repeat<C>([&](auto c) { V::store(s.values[row + r] + d + V::width * c, sums[r][c], V::width); });
+    repeat<C>(
+        [&](auto c) { V::store(s.values[row + r] + d + V::width * c, sums[r][c], V::width); });
   });
 }
 
@@ -215,9 +215,8 @@ void merge_segment(std::size_t head_dim, const attention_segment& s, std::size_t
   const auto new_factor = exponential<V>(V::set1(s.max[r] - top));
   rows.max[r] = top;
   rows.sum[r] = rows.sum[r] * V::first(old_factor) + s.sum[r] * V::first(new_factor);
-  map<V>(rows.values[r], s.values[r], head_dim, rows.values[r], [&](auto a, auto b) {
-    return V::fma(b, new_factor, V::mul(a, old_factor));
-  });
+  map<V>(rows.values[r], s.values[r], head_dim, rows.values[r],
+         [&](auto a, auto b) { return V::fma(b, new_factor, V::mul(a, old_factor)); });
 }
 
 template <class V, int R>

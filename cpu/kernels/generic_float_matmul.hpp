@@ -9,10 +9,6 @@
 
 namespace octavo::cpu::generic {
 
-[[nodiscard]] constexpr std::size_t float_bytes(layout kind) {
-  return kind == layout::f32 ? 4 : 2;
-}
-
 /// Eight weights a tile, of one input.
 template <class V, layout Kind>
 [[gnu::always_inline]] inline typename V::floats load_weights(const std::byte* at,
@@ -20,12 +16,12 @@ template <class V, layout Kind>
   if constexpr (Kind == layout::f32) return V::singles(at, apart);
   if constexpr (Kind == layout::f16) return V::halves(at, apart);
   if constexpr (Kind == layout::bf16) return V::bfloats(at, apart);
+  if constexpr (Kind == layout::f8_e4m3) return V::small_floats(at, apart);
 }
 
 template <class V, layout Kind, int M>
-[[gnu::noinline]] void multiply_float_block(const weights_view& w, std::size_t tile,
-                                            const float* x, std::size_t ldx, float* y,
-                                            std::size_t ldy) {
+[[gnu::noinline]] void multiply_float_block(const weights_view& w, std::size_t tile, const float* x,
+                                            std::size_t ldx, float* y, std::size_t ldy) {
   constexpr std::size_t stride = tile_rows * float_bytes(Kind);
   const std::size_t apart = w.inputs * stride;
   const std::byte* at = w.codes + tile * apart;
@@ -35,20 +31,33 @@ template <class V, layout Kind, int M>
     even[m] = V::set1(0.0F);
     odd[m] = V::set1(0.0F);
   });
-  std::size_t k = 0;
-  for (; k + 2 <= w.inputs; k += 2, at += 2 * stride) {
-    repeat<V::tiles>(
-        [&](auto t) { prefetch<2 * stride>(at + t * apart + prefetch_distance); });
-    const auto first = load_weights<V, Kind>(at, apart);
-    const auto second = load_weights<V, Kind>(at + stride, apart);
-    repeat<M>([&](auto m) {
-      even[m] = V::fma(first, V::set1(x[m * ldx + k]), even[m]);
-      odd[m] = V::fma(second, V::set1(x[m * ldx + k + 1]), odd[m]);
-    });
-  }
-  if (k < w.inputs) {
-    const auto last = load_weights<V, Kind>(at, apart);
-    repeat<M>([&](auto m) { even[m] = V::fma(last, V::set1(x[m * ldx + k]), even[m]); });
+  constexpr bool scaled = Kind == layout::f8_e4m3;
+  const std::size_t run = scaled ? w.run_inputs : w.inputs;
+  const std::byte* scales = w.scales + tile * w.groups * 32;
+  for (std::size_t k = 0; k < w.inputs; scales += 32) {
+    const std::size_t end = k + run < w.inputs ? k + run : w.inputs;
+    auto scale = V::set1(1.0F);
+    if constexpr (scaled) scale = V::singles(scales, w.groups * 32);
+    const auto weights = [&](const std::byte* from) {
+      const auto v = load_weights<V, Kind>(from, apart);
+      if constexpr (scaled) return V::mul(v, scale);
+      return v;
+    };
+    for (; k + 2 <= end; k += 2, at += 2 * stride) {
+      repeat<V::tiles>([&](auto t) { prefetch<2 * stride>(at + t * apart + prefetch_distance); });
+      const auto first = weights(at);
+      const auto second = weights(at + stride);
+      repeat<M>([&](auto m) {
+        even[m] = V::fma(first, V::set1(x[m * ldx + k]), even[m]);
+        odd[m] = V::fma(second, V::set1(x[m * ldx + k + 1]), odd[m]);
+      });
+    }
+    // Runs are of even length, but for the last.
+    if (k < end) {
+      const auto last = weights(at);
+      repeat<M>([&](auto m) { even[m] = V::fma(last, V::set1(x[m * ldx + k]), even[m]); });
+      ++k;
+    }
   }
   const std::size_t n = tile * tile_rows;
   repeat<M>([&](auto m) { V::store(y + m * ldy + n, V::add(even[m], odd[m]), w.rows - n); });
@@ -92,6 +101,8 @@ void multiply_any_floats(const weights_view& w, const float* x, std::size_t rows
       return multiply_floats<V, One, layout::f16>(w, x, rows, ldx, first, tiles, y, ldy);
     case layout::bf16:
       return multiply_floats<V, One, layout::bf16>(w, x, rows, ldx, first, tiles, y, ldy);
+    case layout::f8_e4m3:
+      return multiply_floats<V, One, layout::f8_e4m3>(w, x, rows, ldx, first, tiles, y, ldy);
     default:
       break;
   }

@@ -34,12 +34,11 @@ template <layout Kind>
 struct format {
   static constexpr bool k = Kind == layout::u4_k || Kind == layout::u5_k;
   static constexpr bool grouped = is_grouped(Kind);
-  static constexpr int bits = Kind == layout::u8_scale || Kind == layout::u8_group ? 8
-                              : Kind == layout::u6_k                               ? 6
-                              : Kind == layout::u5_scale || Kind == layout::u5_scale_min ||
-                                      Kind == layout::u5_k
-                                  ? 5
-                                  : 4;
+  static constexpr int bits =
+      Kind == layout::u8_scale || Kind == layout::u8_group                               ? 8
+      : Kind == layout::u6_k                                                             ? 6
+      : Kind == layout::u5_scale || Kind == layout::u5_scale_min || Kind == layout::u5_k ? 5
+                                                                                         : 4;
   /// What is taken from codes inside the integer sums: half their range, except
   /// for 4 bits, whose sums fit 16 bits as they are.
   static constexpr int zero = bits == 4 ? 0 : 1 << (bits - 1);
@@ -60,8 +59,7 @@ struct block_scales {
 template <class V, layout Kind>
 [[gnu::always_inline]] inline block_scales<V> load_scales(const weights_view& w,
                                                           const std::byte* scales,
-                                                          const std::byte* supers,
-                                                          std::size_t b) {
+                                                          const std::byte* supers, std::size_t b) {
   using F = format<Kind>;
   const std::size_t blocks = w.blocks;
   const std::size_t apart = blocks * F::bytes.scales_per_block;
@@ -76,8 +74,8 @@ template <class V, layout Kind>
     const std::size_t super_apart = blocks / super_blocks * F::bytes.supers;
     const std::byte* super = supers + b / super_blocks * F::bytes.supers;
     out.scale = V::mul(V::halves(super, super_apart), V::unsigned_bytes(at, apart));
-    out.min = V::negated(
-        V::mul(V::halves(super + 16, super_apart), V::unsigned_bytes(at + 8, apart)));
+    out.min =
+        V::negated(V::mul(V::halves(super + 16, super_apart), V::unsigned_bytes(at + 8, apart)));
   } else if constexpr (F::halves) {
     const std::size_t super_apart = blocks / super_blocks * F::bytes.supers;
     const auto d = V::halves(supers + b / super_blocks * F::bytes.supers, super_apart);
@@ -148,7 +146,8 @@ template <class V, layout Kind, int M>
       });
     });
     repeat<M>([&](auto m) {
-      dots[m] = V::fma(V::total(second[m]), scales.second, V::mul(V::total(first[m]), scales.scale));
+      dots[m] =
+          V::fma(V::total(second[m]), scales.second, V::mul(V::total(first[m]), scales.scale));
     });
   } else {
     typename V::sum sums[M];
@@ -197,9 +196,8 @@ template <class V, layout Kind, int M>
   typename V::floats sums[M];
   repeat<M>([&](auto m) { sums[m] = V::set1(0.0F); });
   for (std::size_t b = 0; b < w.blocks; ++b) {
-    repeat<V::tiles>([&](auto t) {
-      prefetch<F::bytes.codes_per_block>(codes + t * apart + prefetch_distance);
-    });
+    repeat<V::tiles>(
+        [&](auto t) { prefetch<F::bytes.codes_per_block>(codes + t * apart + prefetch_distance); });
     const auto s = load_scales<V, Kind>(w, scales, supers, b);
     typename V::floats dots[M];
     block_dots<V, Kind, M>(codes, apart, x.codes, x.pairs, s, dots);
@@ -230,8 +228,8 @@ void multiply_panel(const weights_view& w, std::size_t tile, panel_slot x, float
   const auto step = [&]<int M>(std::integral_constant<int, M>) {
     if constexpr (M <= V::rows_max) {
       for (; m + M <= x.width; m += M) {
-        const panel_slot from{x.codes + m * block_inputs, x.scales + m, x.sums + m,
-                              x.pairs + 4 * m, x.width};
+        const panel_slot from{x.codes + m * block_inputs, x.scales + m, x.sums + m, x.pairs + 4 * m,
+                              x.width};
         multiply_block<V, Kind, M>(w, tile, from, y + m * ldy, ldy);
       }
     }

@@ -14,10 +14,9 @@ bool machine_has(isa kind) {
 #if defined(__x86_64__) || defined(__i386__)
   const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                         __builtin_cpu_supports("f16c");
-  const bool has_vnni =
-      has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512vnni");
+  const bool has_vnni = has_avx2 && __builtin_cpu_supports("avx512f") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
   if (kind == isa::avx2) return has_avx2;
   if (kind == isa::avx512_vnni) return has_vnni;
 #endif

@@ -22,9 +22,8 @@ struct kernel_table {
   void (*multiply)(const weights_view& w, const rows_view& x, std::size_t first, std::size_t tiles,
                    float* y, std::size_t ldy);
   /// The same for float layouts; x[m * ldx + k].
-  void (*multiply_floats)(const weights_view& w, const float* x, std::size_t rows,
-                          std::size_t ldx, std::size_t first, std::size_t tiles, float* y,
-                          std::size_t ldy);
+  void (*multiply_floats)(const weights_view& w, const float* x, std::size_t rows, std::size_t ldx,
+                          std::size_t first, std::size_t tiles, float* y, std::size_t ldy);
 
   void (*attend)(const attention_shape& shape, const attention_work& work);
 

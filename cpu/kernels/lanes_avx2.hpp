@@ -49,9 +49,8 @@ struct avx2_floats {
   /// v in the lanes begin .. end - 1, else -infinity; positions relative to lane 0.
   static floats only_lanes(floats v, int begin, int end) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i inside = _mm256_andnot_si256(
-        _mm256_cmpgt_epi32(_mm256_set1_epi32(begin), lane),
-        _mm256_cmpgt_epi32(_mm256_set1_epi32(end), lane));
+    const __m256i inside = _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(begin), lane),
+                                               _mm256_cmpgt_epi32(_mm256_set1_epi32(end), lane));
     return _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), v, _mm256_castsi256_ps(inside));
   }
 
@@ -68,6 +67,17 @@ struct avx2_floats {
   }
   static floats singles(const std::byte* p, std::size_t) {
     return _mm256_loadu_ps(reinterpret_cast<const float*>(p));
+  }
+  /// E4M3: exponent and mantissa moved into a float's, which makes values 2^120 too
+  /// small; exact, subnormals too. All ones below the sign are NaN.
+  static floats small_floats(const std::byte* p, std::size_t) {
+    const __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    const __m256i low = _mm256_and_si256(v, _mm256_set1_epi32(0x7F));
+    const __m256i sign = _mm256_slli_epi32(_mm256_xor_si256(v, low), 24);
+    const __m256i nan = _mm256_cmpeq_epi32(low, _mm256_set1_epi32(0x7F));
+    const __m256 magnitude =
+        _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(low, 20)), _mm256_set1_ps(0x1p120F));
+    return _mm256_or_ps(magnitude, _mm256_castsi256_ps(_mm256_or_si256(sign, nan)));
   }
   static floats unsigned_bytes(const std::byte* p, std::size_t) {
     return _mm256_cvtepi32_ps(
@@ -172,7 +182,8 @@ inline void avx2_quantize_block(const float* values, std::int8_t* codes, float* 
         _mm256_and_si256(_mm256_castps_si256(v[i]), _mm256_set1_epi32(0x7FFFFFFF));
     largest = _mm256_max_epi32(largest, magnitude);
   }
-  __m128i top = _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
+  __m128i top =
+      _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
   top = _mm_max_epi32(top, _mm_shuffle_epi32(top, 0x4E));
   top = _mm_max_epi32(top, _mm_shuffle_epi32(top, 0xB1));
   const float amax = _mm_cvtss_f32(_mm_castsi128_ps(top));
@@ -181,14 +192,14 @@ inline void avx2_quantize_block(const float* values, std::int8_t* codes, float* 
   const float inverse = finite && !tiny ? 127.0F / amax : 0.0F;
   __m256i q[4];
   for (int i = 0; i < 4; ++i) {
-    const __m256 scaled = finite ? _mm256_mul_ps(v[i], _mm256_set1_ps(inverse)) : _mm256_setzero_ps();
+    const __m256 scaled =
+        finite ? _mm256_mul_ps(v[i], _mm256_set1_ps(inverse)) : _mm256_setzero_ps();
     q[i] = _mm256_cvtps_epi32(scaled);
   }
   // Packing works within halves of 128 bits; the permutation restores the order.
-  const __m256i packed = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]),
-                                            _mm256_packs_epi32(q[2], q[3]));
-  const __m256i c =
-      _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  const __m256i packed =
+      _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
+  const __m256i c = _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes), c);
   // Negated sums of codes 0, 1 and of 2, 3 of every four, for each half.
   __m256i p = _mm256_maddubs_epi16(_mm256_set1_epi8(1), c);

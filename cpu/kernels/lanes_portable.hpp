@@ -117,6 +117,9 @@ struct portable_lanes {
   static floats singles(const std::byte* p, std::size_t) {
     return each([&](int i) { return model::load<float>(p + 4 * i); });
   }
+  static floats small_floats(const std::byte* p, std::size_t) {
+    return each([&](int i) { return model::e4m3_to_float(model::load<std::uint8_t>(p + i)); });
+  }
   static floats unsigned_bytes(const std::byte* p, std::size_t) {
     return each([&](int i) { return static_cast<float>(model::load<std::uint8_t>(p + i)); });
   }

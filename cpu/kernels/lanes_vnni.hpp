@@ -58,12 +58,15 @@ struct vnni_two_tiles {
     return _mm512_cvtph_ps(two_halves(p, apart));
   }
   static floats bfloats(const std::byte* p, std::size_t apart) {
-    return _mm512_castsi512_ps(
-        _mm512_slli_epi32(_mm512_cvtepu16_epi32(two_halves(p, apart)), 16));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(two_halves(p, apart)), 16));
   }
   static floats singles(const std::byte* p, std::size_t apart) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(avx2_floats::singles(p, 0)),
                               avx2_floats::singles(p + apart, 0), 1);
+  }
+  static floats small_floats(const std::byte* p, std::size_t apart) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(avx2_floats::small_floats(p, 0)),
+                              avx2_floats::small_floats(p + apart, 0), 1);
   }
   static floats unsigned_bytes(const std::byte* p, std::size_t apart) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(two_quarters(p, apart)));

@@ -40,9 +40,10 @@ enum class layout : std::uint8_t {
   u8_scale,      ///< (c - 128) d
   u4_group,      ///< (c - z) s                 s: float, z: u8, per group of blocks
   u8_group,
-  f32,           ///< a row's inputs are not padded to whole blocks
+  f32,  ///< a row's inputs are not padded to whole blocks
   f16,
   bf16,
+  f8_e4m3,  ///< times a float per row and run of inputs
 };
 
 [[nodiscard]] constexpr bool is_grouped(layout kind) {
@@ -53,11 +54,15 @@ enum class layout : std::uint8_t {
   return kind >= layout::f32;
 }
 
+[[nodiscard]] constexpr std::size_t float_bytes(layout kind) {
+  return kind == layout::f32 ? 4 : kind == layout::f8_e4m3 ? 1 : 2;
+}
+
 /// Bytes for 8 rows of an integer layout.
 struct layout_bytes {
   std::size_t codes_per_block;
   std::size_t scales_per_block;  ///< per group where blocks have groups
-  std::size_t supers;  ///< per 8 blocks
+  std::size_t supers;            ///< per 8 blocks
 };
 
 [[nodiscard]] constexpr layout_bytes bytes_of(layout kind) {
@@ -85,6 +90,7 @@ struct layout_bytes {
     case layout::f32:
     case layout::f16:
     case layout::bf16:
+    case layout::f8_e4m3:
       break;
   }
   return {};
@@ -100,8 +106,10 @@ struct weights_view {
   const std::byte* codes = nullptr;   ///< [tile][block]; floats: [tile][input][row]
   const std::byte* scales = nullptr;  ///< [tile][block] or [tile][group]
   const std::byte* supers = nullptr;  ///< [tile][block / 8]
-  /// Grouped layouts: how many, and the group of each block.
+  /// Grouped layouts: how many, and the group of each block. f8_e4m3: how many runs
+  /// of inputs, and how long each is.
   std::size_t groups = 0;
+  std::size_t run_inputs = 0;
   const std::uint32_t* block_groups = nullptr;
 };
 

@@ -81,7 +81,8 @@ errors compare(product& p, const packed_weights& w, const random_matrix& stored,
       }
       const double y = p.y[m * w.rows() + n];
       worst.arithmetic = std::max(worst.arithmetic, std::fabs(y - seen) / magnitude);
-      worst.quantization = std::max(worst.quantization, (std::fabs(y - exact) - 1e-5 * magnitude) / rounding);
+      worst.quantization =
+          std::max(worst.quantization, (std::fabs(y - exact) - 1e-5 * magnitude) / rounding);
     }
   }
   return worst;

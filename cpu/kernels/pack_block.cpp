@@ -180,7 +180,7 @@ void unpack_block(layout kind, const codes32& codes, const std::byte* scales,
                   const std::byte* super, std::size_t row, float* out) {
   const bool k = kind == layout::u4_k || kind == layout::u5_k;
   const float d = half_at((k || kind == layout::u6_k ? super : scales) + 2 * row);
-  const int zero = kind == layout::u4_scale ? 8
+  const int zero = kind == layout::u4_scale   ? 8
                    : kind == layout::u5_scale ? 16
                    : kind == layout::u6_k     ? 32
                    : kind == layout::u8_scale ? 128
@@ -206,7 +206,9 @@ void unpack_block(layout kind, const codes32& codes, const std::byte* scales,
 /// Where a row's bits of a block lie: the vector and shift of input k.
 void write_codes(layout kind, const codes32& codes, std::byte* block, std::size_t row) {
   const unsigned bits = code_bits(kind);
-  const auto put = [&](std::size_t at, unsigned value) { block[at] = static_cast<std::byte>(value); };
+  const auto put = [&](std::size_t at, unsigned value) {
+    block[at] = static_cast<std::byte>(value);
+  };
   if (bits == 8) {
     for (std::size_t k = 0; k < 32; ++k) put(k / 4 * 32 + row * 4 + k % 4, codes[k]);
     return;

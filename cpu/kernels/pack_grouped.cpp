@@ -138,8 +138,8 @@ grouping group_inputs(const model::weight_matrix& matrix) {
   return made;
 }
 
-void pack_grouped_tile(const model::weight_matrix& matrix, const grouping& inputs,
-                       std::size_t tile, std::byte* codes, std::byte* fields) {
+void pack_grouped_tile(const model::weight_matrix& matrix, const grouping& inputs, std::size_t tile,
+                       std::byte* codes, std::byte* fields) {
   const layout_bytes sizes = bytes_of(inputs.kind);
   const std::int64_t rows = model::rows_of(matrix);
   with_reader(matrix, [&](const auto& reader) {

@@ -25,7 +25,7 @@ struct grouping {
 [[nodiscard]] grouping group_inputs(const model::weight_matrix& matrix);
 
 /// Packs one tile: codes [block], and fields [group] (8 floats, 8 zero points).
-void pack_grouped_tile(const model::weight_matrix& matrix, const grouping& inputs,
-                       std::size_t tile, std::byte* codes, std::byte* fields);
+void pack_grouped_tile(const model::weight_matrix& matrix, const grouping& inputs, std::size_t tile,
+                       std::byte* codes, std::byte* fields);
 
 }  // namespace octavo::cpu

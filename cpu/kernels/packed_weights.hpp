@@ -59,11 +59,13 @@ class packed_weights {
  private:
   /// Kind, rows and columns; throws where there is no kernel.
   void describe(const model::weight_matrix& matrix, const std::string& name);
+  void describe_small_floats(const model::scaled_matrix& stored, const std::string& name);
   [[nodiscard]] std::size_t blocks() const { return inputs_ / block_inputs; }
   [[nodiscard]] std::size_t scale_fields() const {
-    return is_grouped(kind_) ? groups_.groups : blocks();
+    return is_grouped(kind_) || kind_ == layout::f8_e4m3 ? groups_.groups : blocks();
   }
   void pack_floats(const model::block_matrix& stored, std::size_t tile);
+  void pack_small_floats(const model::scaled_matrix& stored, std::size_t tile);
   void pack_blocks(const model::block_matrix& stored, std::size_t tile);
 
   struct release {
@@ -75,6 +77,7 @@ class packed_weights {
   std::size_t columns_ = 0;
   std::size_t inputs_ = 0;
   grouping groups_;
+  std::size_t run_inputs_ = 0;
   std::size_t bytes_ = 0;
   std::size_t scales_at_ = 0;
   std::size_t supers_at_ = 0;

@@ -54,8 +54,7 @@ TEST_CASE("packing by parts gives what packing at once gives") {
 
 TEST_CASE("types without a kernel are refused by name") {
   const std::vector<std::byte> bytes(84);
-  const model::weight_matrix q2 =
-      model::block_matrix{1, 256, element_type::q2_k, std::span(bytes)};
+  const model::weight_matrix q2 = model::block_matrix{1, 256, element_type::q2_k, std::span(bytes)};
   try {
     const packed_weights packed(q2, "blk.3.ffn_up.weight");
     FAIL("accepted Q2_K");

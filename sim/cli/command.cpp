@@ -2,6 +2,8 @@
 #include "sim/cli/command.hpp"
 
 #include <exception>
+#include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "sim/catalogue/catalogue.hpp"
@@ -41,8 +43,26 @@ void check_together(const sim_options& o) {
   refuse(shows && !o.out_csv.empty(), "--out-csv", "not written with --timeline and --explain");
 }
 
+// No file is written over another, least of all over the trace.
+void check_paths(const sim_options& o) {
+  const std::pair<const char*, const std::string*> paths[] = {{"--trace", &o.trace},
+                                                              {"--out-json", &o.out_json},
+                                                              {"--out-csv", &o.out_csv},
+                                                              {"--decision-log", &o.decision_log},
+                                                              {"--chrome-trace", &o.chrome_trace}};
+  for (const auto& [flag, path] : paths) {
+    for (const auto& [other, same] : paths) {
+      if (flag == other || path->empty()) continue;
+      if (*path == *same) {
+        throw input_error(std::string{flag} + ": '" + *path + "' is named by " + other + " too");
+      }
+    }
+  }
+}
+
 int dispatch(const sim_options& options, std::ostream& out, std::ostream& err) {
   check_together(options);
+  check_paths(options);
   if (options.list_gpus) {
     list_gpus(out);
     return exit_good;
@@ -79,10 +99,12 @@ int sim_command(const std::vector<std::string>& arguments, std::ostream& out, st
   try {
     const parsed_options parsed = parse_sim_options(arguments);
     if (parsed.text) {
-      out << *parsed.text;
-      return exit_good;
+      out << *parsed.text << std::flush;
+      return out ? exit_good : exit_bad_input;
     }
-    return dispatch(parsed.options, out, err);
+    const int code = dispatch(parsed.options, out, err);
+    if (!out.flush()) throw input_error("the report could not be written to standard output");
+    return code;
   } catch (const input_error& problem) {
     err << "sim: " << problem.what() << '\n';
     return exit_bad_input;

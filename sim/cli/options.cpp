@@ -70,7 +70,7 @@ void add_engine(CLI::App& app, sim_options& o) {
         "tokens a prompt may take of one step; 0: all");
   g.add_flag("--scheduler-reserve-full-isl,!--no-scheduler-reserve-full-isl",
              o.scheduler_reserve_full_isl, "admit only where the whole prompt fits (on)");
-  g.add("--quantization", o.quantization, "weights: auto, fp8, int8, awq, gptq");
+  g.add("--quantization", o.quantization, "weights: auto, fp8, int8, or 4 bits: awq, gptq");
   g.add("--kv-cache-dtype", o.kv_cache_dtype, "auto, fp8, int8");
   g.add("--scheduling-policy", o.scheduling_policy, "fcfs, priority or shortest_first");
   g.add("--max-num-queued-reqs", o.max_num_queued_reqs, "refuse beyond so many waiting; 0: never");
@@ -111,7 +111,8 @@ void add_question(CLI::App& app, sim_options& o) {
       ->allow_extra_args(false);
   g.add_flag("--find-capacity", o.find_capacity, "the highest rate that meets the SLOs");
   g.add_flag("--find-min-gpus", o.find_min_gpus, "the fewest replicas that meet the SLOs");
-  g.add("--jobs", o.jobs, "runs at once; 0: one for each core");
+  g.add("--jobs", o.jobs, "runs at once; 0: one for each core")
+      ->check(CLI::Range(0, 1024));
   g.add("--shard", o.shard, "k/n: run only every n-th configuration, from the k-th (1 is first)");
 }
 

@@ -146,7 +146,7 @@ TEST_CASE("switches that are on can be turned off, and on again") {
   }
 }
 
-TEST_CASE("--vary collects, all others keep one") {
+TEST_CASE("repeated --vary collects, all other flags keep the last") {
   CHECK(parsed({"--vary", "a=1,2", "--seed", "4", "--vary", "b=3"}).vary ==
         std::vector<std::string>{"a=1,2", "b=3"});
 }

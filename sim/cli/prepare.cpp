@@ -194,6 +194,7 @@ void fit_length(const sim_options& o, const machine& m, engine_config& engine, p
     const std::int64_t of_model = m.max_positions > 0 ? m.max_positions : pool_tokens;
     const std::int64_t fitted = std::min({of_model, pool_tokens, std::int64_t{1} << 29});
     engine.max_model_len = token_count{to_int32(fitted, "--max-model-len", 2)};
+    run.length_is_the_models = m.max_positions > 0 && fitted == m.max_positions;
     if (fitted < of_model) {
       run.notes.push_back("max-model-len is " + std::to_string(fitted) +
                           " tokens: KV memory holds no more of the model's " +
@@ -203,6 +204,7 @@ void fit_length(const sim_options& o, const machine& m, engine_config& engine, p
   }
   engine.max_model_len = token_count{
       to_int32(parse_count(o.max_model_len, "--max-model-len", "auto"), "--max-model-len", 2)};
+  run.length_is_the_models = m.max_positions > 0 && engine.max_model_len.raw() >= m.max_positions;
   if (m.max_positions > 0 && engine.max_model_len.raw() > m.max_positions) {
     run.notes.push_back("max-model-len is above the " + std::to_string(m.max_positions) +
                         " positions that the model was trained for.");
@@ -251,10 +253,17 @@ prepared_run prepare_run(const sim_options& o, std::shared_ptr<const traces::tra
   fit_length(o, m, engine, run);
   set_budget(o, engine, true);
   validate(engine);
+  const workload_options work = work_of(o);
+  const std::size_t all = trace->requests.size();
+  const std::size_t count = work.requests > 0 ? std::min<std::size_t>(work.requests, all) : all;
+  if (work.warmup >= count) {
+    throw input_error("--warmup: " + std::to_string(work.warmup) + " leaves none of the " +
+                      std::to_string(count) + " requests for the statistics");
+  }
   run.simulation.trace = std::move(trace);
   run.simulation.engine = engine;
   run.simulation.cost = m.cost;
-  run.simulation.work = work_of(o);
+  run.simulation.work = work;
   run.simulation.replicas = static_cast<std::uint32_t>(o.replicas);
   run.simulation.router = parse_router(o.router);
   run.simulation.decision_log = !o.no_decision_log;

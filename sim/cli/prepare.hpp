@@ -31,6 +31,9 @@ struct prepared_run {
   double price_usd_per_hour = 0;  ///< of all GPUs
   std::int64_t seed = 0;
   std::string assume_max_tokens;
+  /// Requests longer than max-model-len are longer than the model takes, not just
+  /// longer than memory holds.
+  bool length_is_the_models = false;
   /// How the KV blocks came about, to print.
   std::string memory_arithmetic;
   /// What the reader should know: assumptions, oracles, fitted lengths.

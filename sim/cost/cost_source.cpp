@@ -17,6 +17,13 @@ void check_profile(const profile& measured, const cost_options& options) {
     throw input_error(options.profile_path + ": measured with " + what + " " + to_string(found) +
                       ", but the run has " + to_string(wanted));
   };
+  const auto differs = [&](const std::string& what, const std::string& found,
+                           const std::string& wanted) {
+    if (found.empty() || wanted.empty() || found == wanted || found.starts_with("unnamed")) return;
+    throw input_error(options.profile_path + ": measured on " + what + " " + found +
+                      ", but the run has " + wanted);
+  };
+  differs("the GPU", measured.gpu, options.gpu.name);
   if (measured.layers != options.config.layers) {
     refuse("layers", measured.layers, options.config.layers);
   }

@@ -9,6 +9,10 @@
 namespace octavo::sim {
 namespace {
 
+constexpr std::int64_t least_queue = 10;
+constexpr double queue_share = 0.05;
+constexpr double queue_growth = 1.5;
+
 double seconds(micros duration) {
   return static_cast<double>(duration.raw()) * 1e-6;
 }
@@ -81,8 +85,8 @@ request_counts count_requests(const prepared_run& run, const simulation_outcome&
       ++c.completed;
     } else if (is_rejection(r.finish)) {
       ++c.rejected;
-      const bool oversized =
-          r.finish == reason::rejected_too_long || r.finish == reason::rejected_never_fits;
+      // No more GPUs would help what is longer than the model takes.
+      const bool oversized = r.finish == reason::rejected_too_long && run.length_is_the_models;
       if (oversized) ++c.oversized;
     } else if (r.finish == reason::finished_cancelled) {
       ++c.cancelled;
@@ -93,28 +97,28 @@ request_counts count_requests(const prepared_run& run, const simulation_outcome&
   return c;
 }
 
-// Unstable: when the last request arrived, the queue was more than a batch and
-// more than twice what it was in the middle, or over 5 % of all arrivals had
-// neither completed nor found a seat.
+// Unstable: when the last request arrived, the queue was longer than all seats and
+// more than twice what it was when the middle one came; or over 5 % of all that
+// came were waiting, and it had grown by half since. Where less arrives than is
+// served, a queue does not grow with time; where more does, it is twice as long at
+// the end as in the middle.
 std::string instability_of(const prepared_run& run, const simulation_outcome& o) {
   if (run.simulation.work.concurrency > 0) return {};
-  const std::int64_t seats =
-      std::int64_t{run.simulation.engine.max_num_seqs} * run.simulation.replicas;
   char text[200];
-  if (o.waiting_at_last > 2 * o.waiting_at_middle && o.waiting_at_last > seats) {
-    std::snprintf(text, sizeof text,
-                  "the queue grew from %lld requests in the middle to %lld at the last arrival",
-                  static_cast<long long>(o.waiting_at_middle),
-                  static_cast<long long>(o.waiting_at_last));
-    return text;
-  }
-  const double behind = static_cast<double>(o.waiting_at_last);
-  if (behind > 0.05 * static_cast<double>(o.submitted) && o.waiting_at_last > seats) {
-    std::snprintf(text, sizeof text, "%lld of %lld requests still waited when the last one arrived",
-                  static_cast<long long>(o.waiting_at_last), static_cast<long long>(o.submitted));
-    return text;
-  }
-  return {};
+  const auto waiting = static_cast<double>(o.waiting_at_last);
+  const auto middle = static_cast<double>(o.waiting_at_middle);
+  const double seats = static_cast<double>(run.simulation.engine.max_num_seqs) *
+                       static_cast<double>(run.simulation.replicas);
+  const bool beyond_seats = waiting > seats && waiting > 2 * middle;
+  const bool many = o.waiting_at_last >= least_queue &&
+                    waiting > queue_share * static_cast<double>(o.submitted) &&
+                    waiting >= queue_growth * middle;
+  if (!beyond_seats && !many) return {};
+  std::snprintf(text, sizeof text,
+                "the queue grew from %lld requests in the middle to %lld at the last arrival",
+                static_cast<long long>(o.waiting_at_middle),
+                static_cast<long long>(o.waiting_at_last));
+  return text;
 }
 
 std::string hex(const hash128& hash) {

@@ -35,7 +35,7 @@ struct request_counts {
   std::int64_t submitted = 0;
   std::int64_t completed = 0;
   std::int64_t rejected = 0;
-  std::int64_t oversized = 0;  ///< of the rejected: too long for model or pool, at any load
+  std::int64_t oversized = 0;  ///< of the rejected: longer than the model takes
   std::int64_t cancelled = 0;
   std::int64_t failed = 0;
 };

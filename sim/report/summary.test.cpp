@@ -131,8 +131,13 @@ TEST_CASE("a request refused for lack of room, or failed, misses the objectives;
         .meets_objectives;
   };
   CHECK_FALSE(meets(reason::rejected_queue_full));
-  CHECK(meets(reason::rejected_too_long));  // no more GPUs would help
-  CHECK(meets(reason::rejected_never_fits));
+  CHECK_FALSE(meets(reason::rejected_never_fits));
+  CHECK_FALSE(meets(reason::rejected_too_long));  // memory may have set the limit
+  auto run = run_with(2);
+  run.length_is_the_models = true;  // no more GPUs would help
+  CHECK(summary_of(run, outcome_of({completed_request(0, 1, 1, 1),
+                                    failed_request(0, reason::rejected_too_long)}))
+            .meets_objectives);
   CHECK_FALSE(meets(reason::finished_executor_failed));
   CHECK(meets(reason::finished_cancelled));
   CHECK_FALSE(summary_of(run_with(1), outcome_of({failed_request(0, reason::finished_cancelled)}))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <set>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -124,7 +125,8 @@ void print_answer(const sim_options& options, const std::vector<sweep_row>& rows
   if (options.find_capacity) {
     out << capacity_sentence(*best);
   } else if (options.find_min_gpus && rows.size() == 1) {
-    out << "The fewest that will do: ";
+    out << "The fewest replicas that will do at tensor-parallel-size " +
+               std::to_string(options.tensor_parallel_size) + ": ";
   } else if (rows.size() > 1) {
     out << "Cheapest that "
         << (best->result.run->objectives.any() ? "meets the objectives" : "keeps up") << ": "
@@ -154,6 +156,19 @@ void print_table(const std::vector<column>& columns, const std::vector<sweep_row
   }
 }
 
+// What the reader should know of any row: each statement once.
+void print_common(const std::vector<sweep_row>& rows, std::ostream& out) {
+  std::set<std::string> sources;
+  std::set<std::string> notes;
+  for (const sweep_row& row : rows) {
+    if (!row.result.run) continue;
+    sources.insert(row.result.run->simulation.cost->source());
+    notes.insert(row.result.run->notes.begin(), row.result.run->notes.end());
+  }
+  for (const std::string& source : sources) out << "  priced by " << source << '\n';
+  for (const std::string& note : notes) out << "  note      " << note << '\n';
+}
+
 }  // namespace
 
 void print_sweep(const sim_options& options, const std::vector<sweep_row>& rows, double wall_s,
@@ -171,11 +186,7 @@ void print_sweep(const sim_options& options, const std::vector<sweep_row>& rows,
   for (const sweep_row& row : rows) {
     if (!row.result.run) out << "  " << label_of(row.what) << ": " << row.result.problem << '\n';
   }
-  for (const sweep_row& row : rows) {
-    if (!row.result.run) continue;
-    out << "  priced by " << row.result.run->simulation.cost->source() << '\n';
-    break;
-  }
+  print_common(rows, out);
   out << "  " << runs << " simulations in " << number("%.1f", wall_s) << " s\n";
 }
 

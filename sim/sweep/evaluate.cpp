@@ -12,6 +12,8 @@ namespace {
 constexpr double largest_scale = 256;
 constexpr double smallest_scale = 1.0 / 256;
 constexpr double scale_precision = 0.01;
+/// Twice the arrivals must serve at least this much more, or they load no further.
+constexpr double least_gain = 1.05;
 constexpr std::int64_t most_replicas = 64;
 
 // One simulation; `best` keeps the last that met the objectives.
@@ -58,12 +60,16 @@ evaluation find_capacity(const sim_options& options,
     probe.options().rate_scale = scale;
     return probe.meets();
   };
+  const auto served = [&] { return probe.best.summary.requests_per_s; };
   double low = 0;
   double high = 0;
   double scale = options.rate_scale;
   if (good_at(scale)) {
     low = scale;
-    while (high == 0 && low < largest_scale) {
+    double before = 0;
+    // Sessions wait for their own answers: faster arrivals stop bringing more.
+    while (high == 0 && low < largest_scale && served() > least_gain * before) {
+      before = served();
       scale = low * 2;
       (good_at(scale) ? low : high) = scale;
     }
@@ -82,8 +88,11 @@ evaluation find_capacity(const sim_options& options,
   answer.runs = probe.runs;
   answer.capacity_scale = low;
   answer.capacity_is_bound = low > 0 && high == 0;
-  answer.capacity_rps =
-      answer.capacity_scale * traced_rate(*trace, static_cast<std::uint32_t>(options.requests));
+  // Of sessions only the first turns arrive by the trace's clock.
+  const bool sessions = std::ranges::any_of(
+      trace->requests, [](const traces::request& r) { return r.after != traces::none; });
+  const double arriving = low * traced_rate(*trace, static_cast<std::uint32_t>(options.requests));
+  answer.capacity_rps = sessions && low > 0 ? answer.summary.requests_per_s : arriving;
   return answer;
 }
 

@@ -19,10 +19,11 @@ struct evaluation {
   run_summary summary;
   std::string problem;
   /// Of --find-capacity: the highest rate scale that meets the objectives and the
-  /// requests per second that arrive at it; 0 where none does.
+  /// requests per second that are served at it; 0 where none does.
   double capacity_scale = 0;
   double capacity_rps = 0;
-  /// Where the search ended at its bound rather than at a failure.
+  /// Where the search ended because the trace cannot load the fleet any more,
+  /// rather than at a failure.
   bool capacity_is_bound = false;
   /// Simulations that it took.
   int runs = 0;

@@ -20,6 +20,12 @@ namespace {
 
 constexpr std::size_t largest_grid = 100'000;
 
+/// Flags that say what to do with a run, not how it runs.
+constexpr std::string_view not_to_vary[] = {
+    "help", "jobs", "shard", "vary", "seed", "quiet", "out-json", "out-csv", "decision-log",
+    "chrome-trace", "timeline", "explain", "replay", "verify", "find-capacity", "find-min-gpus",
+    "list-gpus", "list-models", "kv-table", "no-decision-log"};
+
 using axis = std::pair<std::string, std::vector<std::string>>;
 
 axis parse_axis(const std::string& text) {
@@ -29,6 +35,9 @@ axis parse_axis(const std::string& text) {
   while (a.first.starts_with('-')) a.first.erase(0, 1);
   if (equals == std::string::npos || a.first.empty() || equals + 1 == text.size()) {
     throw input_error("--vary: '" + text + "' is not FLAG=V1,V2,…, as rate-scale=1,2,4");
+  }
+  if (std::ranges::find(not_to_vary, a.first) != std::end(not_to_vary)) {
+    throw input_error("--vary: '" + a.first + "' does not change what is simulated");
   }
   std::size_t at = equals + 1;
   while (at <= text.size()) {
@@ -149,6 +158,9 @@ std::vector<variation> expand_grid(const sim_options& options) {
   std::vector<variation> grid(1);
   for (const std::string& text : options.vary) {
     const axis a = parse_axis(text);
+    for (const auto& [flag, value] : grid.front().values) {
+      if (flag == a.first) throw input_error("--vary: '" + flag + "' is given twice");
+    }
     if (a.second.size() > largest_grid / grid.size()) {
       throw input_error("--vary: the grid has more than 100000 configurations");
     }
@@ -203,8 +215,10 @@ int run_sweep(const sim_options& options, std::ostream& out, std::ostream& err) 
     print_sweep(options, rows, actors::wall_seconds() - start, out);
   }
   write_sweep_files(options, rows);
-  const bool none =
-      std::ranges::none_of(rows, [](const sweep_row& r) { return r.result.run.has_value(); });
+  const bool searched = options.find_capacity || options.find_min_gpus;
+  const bool none = std::ranges::none_of(rows, [&](const sweep_row& r) {
+    return searched ? comparable(r) : r.result.run.has_value();
+  });
   return none && !rows.empty() ? 3 : 0;
 }
 

@@ -84,8 +84,8 @@ TEST_CASE("explain tells who stands before a waiting request") {
   const std::string text = explained(small_world({{0, 4, 3}, {0, 4, 3}, {5, 4, 1}, {5, 4, 1}}), 3);
   CHECK(holds(text, "Before it: in the queue 2, running 0 and 1."));
   CHECK(holds(text,
-              "10.0 ms 20.0 ms steps 2-3 Waits: it stands behind request 2, which cannot "
-              "start yet. Of that one: Waits: 2 sequences run, the most that may run at once "
+              "10.0 ms 20.0 ms steps 2-3 Waits: it stands behind request 2 in the "
+              "queue. Of that one: Waits: 2 sequences run, the most that may run at once "
               "is 2."));
   CHECK(holds(text, "behind_head, itself batch_full 20.0 ms 80 %"));
   CHECK(holds(text, "30.0 ms Admitted"));
@@ -141,7 +141,8 @@ TEST_CASE("explain finds the replica that served a request") {
 
 TEST_CASE("explain tells why a request was refused") {
   const std::string text = explained(small_world({{0, 20, 4}}), 0);
-  CHECK(holds(text, "0 ms Rejected: prompt and output come to 24 tokens, the model takes 16."));
+  CHECK(holds(text, "0 ms Rejected: prompt and output come to 24 tokens; the most allowed "
+                    "(max-model-len) is 16."));
 }
 
 TEST_CASE("explain tells of the token computed past an end") {

@@ -3,13 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
+
+#include "core/error.hpp"
 
 namespace octavo::sim {
 namespace {
 
 // Any fixed secret will do where no tenant is hostile; it makes runs repeatable.
 constexpr hash128 trace_secret{0x6f637461766f2d73, 0x696d2d7472616365};
+
+constexpr double longest_span_s = 1e9;
 
 }  // namespace
 
@@ -24,6 +29,7 @@ workload::workload(std::shared_ptr<const traces::trace> trace, const workload_op
       hasher_(trace_secret),
       scope_(hasher_.root({})) {
   if (options_.requests > 0) size_ = std::min(size_, options_.requests);
+  check_span();
   auto ends = std::make_shared<output_oracle>(size_);
   for (std::uint32_t i = 0; i < size_; ++i) {
     const traces::request& r = trace_->requests[i];
@@ -32,6 +38,22 @@ workload::workload(std::shared_ptr<const traces::trace> trace, const workload_op
   }
   std::ranges::sort(followers_);
   oracle_ = std::move(ends);
+}
+
+// The virtual clock counts nanoseconds in 64 bits; a tenth of that is plenty.
+void workload::check_span() const {
+  double span_s = 0;
+  double delays_s = 0;
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    const traces::request& r = trace_->requests[i];
+    span_s = std::max(span_s, static_cast<double>(r.arrival.raw()) * 1e-6 / options_.rate_scale);
+    delays_s += static_cast<double>(std::max(r.delay, micros{0}).raw()) * 1e-6;
+  }
+  if (!(span_s + delays_s <= longest_span_s)) {
+    throw input_error("the traffic would last over 1e9 seconds (" + std::to_string(span_s) +
+                      " s of arrivals and " + std::to_string(delays_s) +
+                      " s of delays); use a higher --rate-scale or fewer --requests");
+  }
 }
 
 micros workload::arrival(std::uint32_t index) const {

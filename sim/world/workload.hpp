@@ -56,6 +56,7 @@ class workload {
   [[nodiscard]] std::shared_ptr<const output_oracle> oracle() const { return oracle_; }
 
  private:
+  void check_span() const;
   [[nodiscard]] token_count limit_of(const traces::request& r) const;
   [[nodiscard]] bool continues(const traces::request& r, const traces::request& later) const;
   void add_keys(const traces::request& r, std::int32_t from_block, std::int32_t to_block,
