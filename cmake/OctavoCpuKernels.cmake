@@ -3,7 +3,8 @@
 set(kernels ${PROJECT_SOURCE_DIR}/cpu/kernels)
 # Plain loops with a check at every access take minutes to optimize.
 set(portable $<IF:$<BOOL:${OCTAVO_SANITIZE}>,-O1,-O3>)
-set_source_files_properties(${kernels}/kernels_portable.cpp PROPERTIES COMPILE_OPTIONS "${portable}")
+set_source_files_properties(${kernels}/kernels_portable.cpp PROPERTIES
+                            COMPILE_OPTIONS "${portable}")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64|i[3-6]86")
   set(avx2 -O3 -mavx2 -mfma -mf16c)
   set_source_files_properties(${kernels}/kernels_avx2.cpp PROPERTIES COMPILE_OPTIONS "${avx2}")
