@@ -16,5 +16,7 @@ function(octavo_selfcontained_headers)
     add_library(headers_selfcontained OBJECT EXCLUDE_FROM_ALL ${sources})
     target_link_libraries(headers_selfcontained PRIVATE ${ARG_DEPS} octavo_options)
     target_include_directories(headers_selfcontained PRIVATE ${PROJECT_SOURCE_DIR})
+    target_compile_definitions(headers_selfcontained PRIVATE
+      OCTAVO_SOURCE_DIR="${PROJECT_SOURCE_DIR}" OCTAVO_SHARED_DIR="${OCTAVO_SHARED_DIR}")
   endif()
 endfunction()

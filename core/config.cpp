@@ -93,9 +93,10 @@ void validate(const engine_config& c) {
   require_at_least("max-num-batched-tokens", c.max_num_batched_tokens.raw(), 1);
   require_at_least("long-prefill-token-threshold", c.long_prefill_token_threshold.raw(), 0);
   require_at_least("watermark", c.watermark.raw(), 0);
-  require(c.watermark < c.num_blocks,
-          "watermark: " + std::to_string(c.watermark.raw()) + " blocks are not fewer than the pool's " +
-              std::to_string(c.num_blocks.raw()) + "; nothing could ever be admitted beside another");
+  require(c.watermark < c.num_blocks, "watermark: " + std::to_string(c.watermark.raw()) +
+                                          " blocks are not fewer than the pool's " +
+                                          std::to_string(c.num_blocks.raw()) +
+                                          "; nothing could ever be admitted beside another");
   require_at_least("max-preemptions", c.max_preemptions, 0);
   require_at_least("static-max-wait", c.static_max_wait.raw(), 0);
   require_at_least("max-num-queued-reqs", c.max_num_queued_reqs, 0);

@@ -106,7 +106,8 @@ std::string ending_sentence(reason why, const std::string& a, const std::string&
     case reason::rejected_never_fits:
       return "Rejected: it needs " + a + " KV blocks and the whole pool has " + b + ".";
     case reason::rejected_too_long:
-      return "Rejected: prompt and output come to " + a + " tokens; the most allowed (max-model-len) is " + b + ".";
+      return "Rejected: prompt and output come to " + a +
+             " tokens; the most allowed (max-model-len) is " + b + ".";
     case reason::rejected_queue_full:
       return "Rejected: the queue holds " + a + ", its limit is " + b + ".";
     case reason::rejected_draining:

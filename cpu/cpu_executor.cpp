@@ -86,10 +86,11 @@ void cpu_executor::open_generations(const step& plan) {
     generations_.emplace(admission.slot,
                          generation_of(slots_.at(admission.slot), admission.sample));
   }
-  for (const fork_command& fork : plan.forks) {
-    generations_.erase(fork.child_slot);
-    const slot& child = slots_.at(fork.child_slot);
-    generations_.emplace(fork.child_slot, generation_of(child, child.sample));
+  // A forked sample's first token is known with its first work, which may come later.
+  for (const fork_command& fork : plan.forks) generations_.erase(fork.child_slot);
+  for (const sequence_work& work : plan.work) {
+    if (generations_.contains(work.slot)) continue;
+    generations_.emplace(work.slot, generation_of(slots_.at(work.slot), work.sample));
   }
 }
 

@@ -8,13 +8,20 @@ namespace octavo::cpu {
 sequence_text::sequence_text(const model::tokenizer& words, const sampling_parameters& how)
     : decoder_(words, {.skip_special = how.skip_special_tokens}),
       stops_(how.stop),
-      include_stop_(how.include_stop_str_in_output) {}
+      include_stop_(how.include_stop_str_in_output),
+      protected_tokens_(how.min_tokens) {
+  // An empty string would be found before anything is said.
+  std::erase(stops_, std::string{});
+}
 
 finish_kind sequence_text::push(token_id token, std::string& out) {
   held_ += decoder_.push(token);
   std::size_t earliest = std::string::npos;
   std::size_t length = 0;
+  const bool may_stop = protected_tokens_ <= 0;
+  if (!may_stop) --protected_tokens_;
   for (const std::string& stop : stops_) {
+    if (!may_stop) break;
     const std::size_t at = held_.find(stop);
     if (at < earliest) {
       earliest = at;

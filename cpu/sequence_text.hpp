@@ -5,6 +5,7 @@
 // is not delayed by stop strings that do not begin.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,8 @@ class sequence_text {
   sequence_text(const model::tokenizer& words, const sampling_parameters& how);
 
   /// Takes the next token and appends to `out` the text that is certain now.
-  /// Returns stop_string where one is complete: nothing after it appears.
+  /// Returns stop_string where one is complete: nothing after it appears. Within
+  /// the first `min_tokens` tokens none counts.
   finish_kind push(token_id token, std::string& out);
   /// The end of the sequence for another reason: what was held back comes out.
   void finish(std::string& out);
@@ -31,6 +33,8 @@ class sequence_text {
   model::stream_decoder decoder_;
   std::vector<std::string> stops_;
   bool include_stop_ = false;
+  /// Tokens to come during which a stop string does not end the text.
+  std::int32_t protected_tokens_ = 0;
   std::string held_;
 };
 

@@ -16,6 +16,10 @@ constexpr std::size_t tiles_per_chunk = 8;
 /// Tokens that a thread attends for at a time.
 constexpr std::uint32_t tokens_per_item = 16;
 
+std::size_t chunks_of(const packed_weights& weight) {
+  return (weight.row_tiles() + tiles_per_chunk - 1) / tiles_per_chunk;
+}
+
 float attention_scale(const model::model_config& c) {
   if (c.attention_scale > 0) return static_cast<float>(c.attention_scale);
   return static_cast<float>(1 / std::sqrt(static_cast<double>(c.head_dim)));
@@ -104,40 +108,53 @@ void decoder::normalize(std::span<const float> weight, std::span<const std::uint
   });
 }
 
-// Several layers that share the input in normed_ and quantized_, as one piece of
+// Several products that share the input in normed_ and quantized_, as one piece of
 // work, so that threads meet once.
-void decoder::multiply(std::span<const linear* const> layers, std::span<float* const> outputs) {
+void decoder::multiply(std::span<const product> products) {
+  order_inputs(products);
   std::size_t chunks = 0;
-  for (const linear* l : layers) {
-    chunks += (l->weight.row_tiles() + tiles_per_chunk - 1) / tiles_per_chunk;
-  }
-  const std::size_t rows = quantized_.rows();
+  for (const product& p : products) chunks += chunks_of(p.weight);
   pool_.run(chunks, [&](std::size_t chunk) {
     std::size_t which = 0;
-    for (;; ++which) {
-      const std::size_t here =
-          (layers[which]->weight.row_tiles() + tiles_per_chunk - 1) / tiles_per_chunk;
-      if (chunk < here) break;
-      chunk -= here;
-    }
-    const packed_weights& w = layers[which]->weight;
-    const std::size_t first = chunk * tiles_per_chunk;
-    const std::size_t tiles = std::min(tiles_per_chunk, w.row_tiles() - first);
-    float* y = outputs[which];
-    if (w.takes_floats()) {
-      matmul(w, float_rows{normed_.data(), rows, w.columns()}, first, tiles, y, w.rows());
-    } else {
-      matmul(w, quantized_, first, tiles, y, w.rows());
-    }
-    const std::vector<float>& bias = layers[which]->bias;
-    if (bias.empty()) return;
-    const std::size_t begin = first * 8;
-    const std::size_t count = std::min(tiles * 8, w.rows() - begin);
-    for (std::size_t row = 0; row < rows; ++row) {
-      float* out = y + row * w.rows() + begin;
-      add(out, bias.data() + begin, count, out);
-    }
+    while (chunk >= chunks_of(products[which].weight)) chunk -= chunks_of(products[which++].weight);
+    const product& p = products[which];
+    multiply_tiles(p, p.weight.input_order().empty() ? quantized_ : ordered_[which], chunk);
   });
+}
+
+// Quantizes the input once more for weights that put their inputs into an order of
+// their own (GPTQ with desc_act).
+void decoder::order_inputs(std::span<const product> products) {
+  if (ordered_.size() < products.size()) ordered_.resize(products.size());
+  for (std::size_t which = 0; which < products.size(); ++which) {
+    const packed_weights& weight = products[which].weight;
+    const auto order = weight.input_order();
+    if (order.empty()) continue;
+    ordered_[which].resize(quantized_.rows(), weight.inputs());
+    pool_.run(quantized_.rows(), [&](std::size_t row) {
+      ordered_[which].quantize_ordered(row, &normed_[row * weight.columns()], order);
+    });
+  }
+}
+
+void decoder::multiply_tiles(const product& p, const quantized_rows& input,
+                             std::size_t chunk) const {
+  const packed_weights& w = p.weight;
+  const std::size_t rows = quantized_.rows();
+  const std::size_t first = chunk * tiles_per_chunk;
+  const std::size_t tiles = std::min(tiles_per_chunk, w.row_tiles() - first);
+  if (w.takes_floats()) {
+    matmul(w, float_rows{normed_.data(), rows, w.columns()}, first, tiles, p.out, w.rows());
+  } else {
+    matmul(w, input, first, tiles, p.out, w.rows());
+  }
+  if (p.bias.empty()) return;
+  const std::size_t begin = first * tile_rows;
+  const std::size_t count = std::min(tiles * tile_rows, w.rows() - begin);
+  for (std::size_t row = 0; row < rows; ++row) {
+    float* out = p.out + row * w.rows() + begin;
+    add(out, p.bias.data() + begin, count, out);
+  }
 }
 
 // Norms and turns queries and keys, and puts keys and values into their pages.
@@ -182,13 +199,14 @@ void decoder::attend(const decoder_batch& batch, const layer_weights& layer, std
   key_.resize(rows_ * static_cast<std::size_t>(config_.kv_size()));
   value_.resize(key_.size());
   normalize(layer.attention_norm);
-  multiply(std::array{&layer.q, &layer.k, &layer.v},
-           std::array{query_.data(), key_.data(), value_.data()});
+  multiply(std::array{product{layer.q.weight, layer.q.bias, query_.data()},
+                      product{layer.k.weight, layer.k.bias, key_.data()},
+                      product{layer.v.weight, layer.v.bias, value_.data()}});
   place_heads(batch, layer, number);
   attend_pages(batch, number);
   requantize(mixed_, static_cast<std::size_t>(config_.query_size()));
   projected_.resize(rows_ * static_cast<std::size_t>(config_.hidden_size));
-  multiply(std::array{&layer.output}, std::array{projected_.data()});
+  multiply(std::array{product{layer.output.weight, layer.output.bias, projected_.data()}});
   add_to_hidden(layer.post_attention_norm);
 }
 
@@ -259,7 +277,8 @@ void decoder::feed_forward(const layer_weights& layer) {
   normalize(layer.mlp_norm);
   gate_.resize(rows_ * width);
   up_.resize(rows_ * width);
-  multiply(std::array{&layer.gate, &layer.up}, std::array{gate_.data(), up_.data()});
+  multiply(std::array{product{layer.gate.weight, layer.gate.bias, gate_.data()},
+                      product{layer.up.weight, layer.up.bias, up_.data()}});
   const bool gelu = config_.mlp_activation == model::activation::gelu_tanh;
   normed_.resize(rows_ * width);
   quantized_.resize(rows_, width);
@@ -270,7 +289,7 @@ void decoder::feed_forward(const layer_weights& layer) {
     gelu ? gelu_multiply(gate, up, width, out) : silu_multiply(gate, up, width, out);
     quantized_.quantize(row, out);
   });
-  multiply(std::array{&layer.down}, std::array{projected_.data()});
+  multiply(std::array{product{layer.down.weight, layer.down.bias, projected_.data()}});
   add_to_hidden(layer.post_mlp_norm);
 }
 
@@ -291,22 +310,10 @@ std::span<float> decoder::compute_logits(const decoder_batch& batch) {
   normalize(weights_.output_norm, batch.logit_rows);
   const auto width = static_cast<std::size_t>(config_.vocab_size);
   logits_.resize(batch.logit_rows.size() * width);
-  const packed_weights& head = weights_.head_weights();
-  const std::size_t rows = batch.logit_rows.size();
-  const std::size_t chunks = (head.row_tiles() + tiles_per_chunk - 1) / tiles_per_chunk;
-  pool_.run(chunks, [&](std::size_t chunk) {
-    const std::size_t first = chunk * tiles_per_chunk;
-    const std::size_t tiles = std::min(tiles_per_chunk, head.row_tiles() - first);
-    if (head.takes_floats()) {
-      matmul(head, float_rows{normed_.data(), rows, head.columns()}, first, tiles, logits_.data(),
-             width);
-    } else {
-      matmul(head, quantized_, first, tiles, logits_.data(), width);
-    }
-  });
+  multiply(std::array{product{weights_.head_weights(), {}, logits_.data()}});
   if (config_.final_soft_cap > 0) {
     const auto cap = static_cast<float>(config_.final_soft_cap);
-    pool_.run(rows, [&](std::size_t row) {
+    pool_.run(batch.logit_rows.size(), [&](std::size_t row) {
       soft_cap(&logits_[row * width], cap, width, &logits_[row * width]);
     });
   }

@@ -54,7 +54,15 @@ class decoder {
   void requantize(const std::vector<float>& values, std::size_t width);
   void feed_forward(const layer_weights& layer);
   void normalize(std::span<const float> weight, std::span<const std::uint32_t> rows = {});
-  void multiply(std::span<const linear* const> layers, std::span<float* const> outputs);
+  /// A weight, its bias (may be empty), and where the product goes.
+  struct product {
+    const packed_weights& weight;
+    std::span<const float> bias;
+    float* out;
+  };
+  void multiply(std::span<const product> products);
+  void order_inputs(std::span<const product> products);
+  void multiply_tiles(const product& p, const quantized_rows& input, std::size_t chunk) const;
   void add_to_hidden(std::span<const float> norm);
   [[nodiscard]] std::span<float> compute_logits(const decoder_batch& batch);
   [[nodiscard]] bool slides(std::int64_t number) const;
@@ -76,6 +84,8 @@ class decoder {
   std::vector<float> cosines_, sines_, local_cosines_, local_sines_;
   std::vector<float> logits_;
   quantized_rows quantized_;
+  /// The same rows in the order of inputs that a weight wants, by product.
+  std::vector<quantized_rows> ordered_;
 
   /// A run of one sequence's tokens against one key-value head.
   struct attention_item {

@@ -111,8 +111,7 @@ void add_question(CLI::App& app, sim_options& o) {
       ->allow_extra_args(false);
   g.add_flag("--find-capacity", o.find_capacity, "the highest rate that meets the SLOs");
   g.add_flag("--find-min-gpus", o.find_min_gpus, "the fewest replicas that meet the SLOs");
-  g.add("--jobs", o.jobs, "runs at once; 0: one for each core")
-      ->check(CLI::Range(0, 1024));
+  g.add("--jobs", o.jobs, "runs at once; 0: one for each core")->check(CLI::Range(0, 1024));
   g.add("--shard", o.shard, "k/n: run only every n-th configuration, from the k-th (1 is first)");
 }
 

@@ -22,9 +22,10 @@ constexpr std::size_t largest_grid = 100'000;
 
 /// Flags that say what to do with a run, not how it runs.
 constexpr std::string_view not_to_vary[] = {
-    "help", "jobs", "shard", "vary", "seed", "quiet", "out-json", "out-csv", "decision-log",
-    "chrome-trace", "timeline", "explain", "replay", "verify", "find-capacity", "find-min-gpus",
-    "list-gpus", "list-models", "kv-table", "no-decision-log"};
+    "help",          "jobs",      "shard",       "vary",         "seed",
+    "quiet",         "out-json",  "out-csv",     "decision-log", "chrome-trace",
+    "timeline",      "explain",   "replay",      "verify",       "find-capacity",
+    "find-min-gpus", "list-gpus", "list-models", "kv-table",     "no-decision-log"};
 
 using axis = std::pair<std::string, std::vector<std::string>>;
 

@@ -216,7 +216,8 @@ TEST_CASE("infeasible rows are listed with their arithmetic and not ranked") {
 }
 
 TEST_CASE("a shard without rows, and a grid without a feasible row, say so and do not crash") {
-  const sim_result none = run_sim(swept() + arguments{"--vary", "max-num-seqs=1,2", "--shard", "3/3"});
+  const sim_result none =
+      run_sim(swept() + arguments{"--vary", "max-num-seqs=1,2", "--shard", "3/3"});
   CHECK(none.code == 0);
   CHECK_THAT(none.out, ContainsSubstring("none of the configurations"));
   const sim_result stuck = run_sim({"--trace", busy_trace().path().string(), "--model",

@@ -141,8 +141,9 @@ TEST_CASE("explain finds the replica that served a request") {
 
 TEST_CASE("explain tells why a request was refused") {
   const std::string text = explained(small_world({{0, 20, 4}}), 0);
-  CHECK(holds(text, "0 ms Rejected: prompt and output come to 24 tokens; the most allowed "
-                    "(max-model-len) is 16."));
+  CHECK(holds(text,
+              "0 ms Rejected: prompt and output come to 24 tokens; the most allowed "
+              "(max-model-len) is 16."));
 }
 
 TEST_CASE("explain tells of the token computed past an end") {
