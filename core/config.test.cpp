@@ -55,6 +55,7 @@ TEST_CASE("every bad field is named with its value and what is allowed") {
   names("long-prefill-token-threshold", "-1",
         [](auto& c) { c.long_prefill_token_threshold = token_count{-1}; });
   names("watermark", "-2", [](auto& c) { c.watermark = block_count{-2}; });
+  names("watermark", "fewer than the pool's", [](auto& c) { c.watermark = c.num_blocks; });
   names("max-preemptions", "-1", [](auto& c) { c.max_preemptions = -1; });
   names("run-ahead", "2", [](auto& c) { c.run_ahead = 2; });
   names("static-max-wait", "-5", [](auto& c) { c.static_max_wait = micros{-5}; });

@@ -154,7 +154,7 @@ TEST_CASE("preemptions and rejections are instants with their reason") {
   REQUIRE(marks.size() == 2);
   CHECK(marks[0].at("ts") == 100);
   CHECK(marks[0].at("args").at("why") ==
-        "Rejected: prompt and output come to 50 tokens, the model takes 40.");
+        "Rejected: prompt and output come to 50 tokens; the most allowed (max-model-len) is 40.");
   CHECK(marks[1].at("ts") == 200);
   CHECK(marks[1].at("args").at("why") == "Preempted: its blocks were needed for request 7.");
 }

@@ -62,6 +62,7 @@ engine_config random_config(dice& d) {
   c.enable_prefix_caching = !d.one_in(3);
   c.scheduler_reserve_full_isl = !d.one_in(3);
   c.watermark = block_count{d.one_in(3) ? d.between(1, 3) : 0};
+  c.watermark = std::min(c.watermark, c.num_blocks - block_count{1});
   c.max_preemptions = d.roll(4);
   c.run_ahead = d.roll(2);
   c.max_num_queued_reqs = d.one_in(6) ? d.between(1, 4) : 0;
