@@ -19,12 +19,6 @@ class loader {
                                       std::int64_t columns) {
     const model::weight_matrix stored = source_.matrix(base, rows, columns);
     packed_weights packed = packed_weights::make_room(stored, base);
-    if (!packed.takes_floats() &&
-        (!packed.input_order().empty() || packed.inputs() != packed.columns())) {
-      throw infeasible_error(source_.path() + ": " + base +
-                             " permutes or pads its inputs (act-order or odd groups), which the "
-                             "decoder cannot run");
-    }
     const std::size_t tiles = packed.row_tiles();
     pool_.run((tiles + tiles_per_chunk - 1) / tiles_per_chunk, [&](std::size_t chunk) {
       const std::size_t first = chunk * tiles_per_chunk;

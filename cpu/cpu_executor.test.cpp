@@ -1,0 +1,324 @@
+// The executor under the ring, on tiny random models: what it says equals float64,
+// and does not depend on how its work was cut, shared or interrupted.
+#include "cpu/cpu_executor.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "core/ring.hpp"
+#include "cpu/test_model.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace octavo;
+using namespace octavo::cpu;
+
+namespace {
+
+struct answer {
+  std::vector<token_id> tokens;
+  std::string text;
+  finish_event end;
+  friend bool operator==(const answer& a, const answer& b) {
+    return a.tokens == b.tokens && a.text == b.text && a.end.why == b.end.why;
+  }
+};
+
+struct engine_options {
+  std::int32_t blocks = 200;
+  std::int32_t batched_tokens = 512;
+  std::int32_t run_ahead = 0;
+  std::size_t threads = 2;
+  std::vector<token_id> end_tokens = {};
+};
+
+/// An engine without actors around a model.
+class small_engine {
+ public:
+  small_engine(const tiny_model& model, const engine_options& options)
+      : executor_(model.load(), model.words(),
+                  {.threads = options.threads,
+                   .num_blocks = options.blocks,
+                   .end_tokens = options.end_tokens}),
+        log_(to_json(config_of(options))),
+        ring_(config_of(options), log_) {}
+
+  void submit(std::uint64_t id, const std::vector<token_id>& prompt, std::int32_t max_tokens,
+              const sampling_parameters& how, std::int32_t n = 1) {
+    request_spec spec;
+    spec.id = request_id{id};
+    spec.prompt_tokens = token_count{static_cast<std::int32_t>(prompt.size())};
+    spec.max_tokens = token_count{max_tokens};
+    spec.prompt = std::make_shared<const std::vector<token_id>>(prompt);
+    spec.n = n;
+    spec.sampling = std::make_shared<const sampling_parameters>(how);
+    const block_hasher hasher{{1, 2}};
+    block_key key = hasher.root({});
+    for (std::size_t at = 0; at + 16 <= prompt.size(); at += 16) {
+      spec.keys.push_back(key = hasher.chain(key, std::span{prompt}.subspan(at, 16)));
+    }
+    ring_.scheduler.on_submit(std::move(spec), now_);
+  }
+
+  void run() {
+    do {
+      while (step_ptr plan = ring_.advance()) start(std::move(plan));
+      hear();
+    } while (finish_one());
+  }
+
+  [[nodiscard]] const answer& of(std::uint64_t id, std::uint16_t sample = 0) {
+    return answers_[{id, sample}];
+  }
+
+ private:
+  engine_config config_of(const engine_options& options) const {
+    engine_config config;
+    config.kv_groups = executor_.capabilities().kv_groups;
+    config.enable_prefix_caching = config.kv_groups == std::vector{kv_group{}};
+    config.num_blocks = block_count{options.blocks};
+    config.max_model_len = token_count{300};
+    config.max_num_batched_tokens = token_count{options.batched_tokens};
+    config.max_num_seqs = std::min(16, options.batched_tokens);
+    config.run_ahead = options.run_ahead;
+    return config;
+  }
+
+  void start(step_ptr plan) {
+    if (!plan->releases_only()) executor_.submit(plan);
+    flight_.push_back(std::move(plan));
+  }
+
+  bool finish_one() {
+    if (flight_.empty()) return false;
+    const step_ptr done = flight_.front()->releases_only() ? flight_.front() : executor_.await();
+    REQUIRE(done == flight_.front());
+    flight_.pop_front();
+    now_ += micros{1000};
+    ring_.scheduler.on_result(*done, now_);
+    return true;
+  }
+
+  void hear() {
+    step_events& events = ring_.scheduler.events();
+    for (const token_event& e : events.tokens) {
+      answer& to = answers_[{e.request.raw(), e.sample}];
+      to.tokens.push_back(e.token);
+      to.text += events.text.substr(e.text_begin, e.text_size);
+    }
+    for (const finish_event& e : events.finishes) answers_[{e.request.raw(), e.sample}].end = e;
+    events.clear();
+  }
+
+  cpu_executor executor_;
+  decision_log log_;
+  ring ring_;
+  std::deque<step_ptr> flight_;
+  std::map<std::pair<std::uint64_t, std::uint16_t>, answer> answers_;
+  micros now_;
+};
+
+sampling_parameters greedy() {
+  sampling_parameters how;
+  how.temperature = 0;
+  return how;
+}
+sampling_parameters seeded(std::int64_t seed) {
+  sampling_parameters how;
+  how.seed = seed;
+  return how;
+}
+
+answer alone(const tiny_model& model, const std::vector<token_id>& prompt, std::int32_t max_tokens,
+             const sampling_parameters& how) {
+  small_engine engine{model, {}};
+  engine.submit(1, prompt, max_tokens, how);
+  engine.run();
+  return engine.of(1);
+}
+
+/// How far below the largest logit each chosen token's is, at most, in float64.
+double largest_regret(const tiny_model& model, std::vector<token_id> text,
+                      const std::vector<token_id>& output) {
+  const std::size_t prompt = text.size();
+  text.insert(text.end(), output.begin(), output.end());
+  const auto logits = model.logits(text);
+  double regret = 0;
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const auto& row = logits[prompt + i - 1];
+    regret =
+        std::max(regret, *std::ranges::max_element(row) - row[static_cast<std::size_t>(output[i])]);
+  }
+  return regret;
+}
+
+}  // namespace
+
+TEST_CASE("greedy tokens are the likeliest by float64, also beyond a window of 32") {
+  const auto [shape, tolerance] =
+      GENERATE(std::pair{llama_shape(false), 0.02}, std::pair{llama_shape(true), 0.5},
+               std::pair{sliding_shape(), 0.02}, std::pair{gemma_shape(), 0.02});
+  CAPTURE(shape.architecture, shape.quantized);
+  const tiny_model model{shape};
+  const auto prompt = random_tokens(45, 3);
+  small_engine engine{model, {.batched_tokens = 20}};
+  engine.submit(1, prompt, 60, greedy());
+  engine.run();
+  REQUIRE(engine.of(1).tokens.size() == 60);
+  CHECK(engine.of(1).end.why == reason::finished_length);
+  CHECK(engine.of(1).text == model.words().decode(engine.of(1).tokens));
+  CHECK(largest_regret(model, prompt, engine.of(1).tokens) <= tolerance);
+}
+
+TEST_CASE("a request says the same alone, in company and in chunks") {
+  const auto shape = GENERATE(llama_shape(false), llama_shape(true), gemma_shape());
+  CAPTURE(shape.architecture, shape.quantized);
+  const tiny_model model{shape};
+  std::vector<answer> expected;
+  for (unsigned i = 0; i < 8; ++i) {
+    const auto how = i % 2 == 0 ? greedy() : seeded(i);
+    expected.push_back(alone(model, random_tokens(20 + 7 * i, i), 30, how));
+    REQUIRE(expected.back().tokens.size() == 30);
+  }
+  for (const std::int32_t batched_tokens : {512, 16, 7}) {
+    for (const std::int32_t run_ahead : {0, 1}) {
+      CAPTURE(batched_tokens, run_ahead);
+      small_engine engine{model, {.batched_tokens = batched_tokens, .run_ahead = run_ahead}};
+      for (unsigned i = 0; i < 8; ++i) {
+        engine.submit(i, random_tokens(20 + 7 * i, i), 30, i % 2 == 0 ? greedy() : seeded(i));
+      }
+      engine.run();
+      for (unsigned i = 0; i < 8; ++i) CHECK(engine.of(i) == expected[i]);
+    }
+  }
+}
+
+TEST_CASE("a request says the same after a prefix hit") {
+  const tiny_model model{llama_shape(true)};
+  auto prompt = random_tokens(50, 4);
+  const auto cold = alone(model, prompt, 20, seeded(7));
+  CHECK(cold.end.cached_tokens == token_count{0});
+  auto other = prompt;
+  other[40] = other[40] == 5 ? 6 : 5;
+  small_engine engine{model, {}};
+  engine.submit(1, other, 20, seeded(8));
+  engine.run();
+  engine.submit(2, prompt, 20, seeded(7));
+  engine.run();
+  CHECK(engine.of(2).end.cached_tokens == token_count{32});
+  CHECK(engine.of(2) == cold);
+}
+
+TEST_CASE("a request says the same after preemptions") {
+  const auto shape = GENERATE(llama_shape(true), gemma_shape());
+  const auto run_ahead = GENERATE(0, 1);
+  const tiny_model model{shape};
+  // Six texts of 90 tokens need 36 blocks, or 3 times 36 where groups are two.
+  small_engine engine{model, {.blocks = shape.gemma ? 50 : 20, .run_ahead = run_ahead}};
+  for (unsigned i = 0; i < 6; ++i) engine.submit(i, random_tokens(30, i), 60, seeded(i));
+  engine.run();
+  std::int32_t preemptions = 0;
+  for (unsigned i = 0; i < 6; ++i) {
+    CAPTURE(shape.architecture, run_ahead, i);
+    preemptions += engine.of(i).end.preemptions;
+    CHECK(engine.of(i) == alone(model, random_tokens(30, i), 60, seeded(i)));
+  }
+  CHECK(preemptions > 0);
+}
+
+TEST_CASE("samples of one request start alike, diverge, and do not depend on company") {
+  const tiny_model model{llama_shape(true)};
+  // With 33 tokens a block is shared in part and copied; with 32 none is.
+  const auto length = GENERATE(std::size_t{33}, std::size_t{32});
+  small_engine single{model, {}};
+  single.submit(1, random_tokens(length, 9), 25, seeded(3), 3);
+  single.run();
+  for (std::uint16_t k = 0; k < 3; ++k) REQUIRE(single.of(1, k).tokens.size() == 25);
+  CHECK(single.of(1, 0).tokens != single.of(1, 1).tokens);
+  CHECK(single.of(1, 1).tokens != single.of(1, 2).tokens);
+  CHECK(single.of(1, 0) == alone(model, random_tokens(length, 9), 25, seeded(3)));
+  small_engine crowded{model, {.batched_tokens = 17, .run_ahead = 1}};
+  crowded.submit(1, random_tokens(length, 9), 25, seeded(3), 3);
+  crowded.submit(2, random_tokens(40, 10), 25, greedy(), 2);
+  crowded.run();
+  for (std::uint16_t k = 0; k < 3; ++k) CHECK(crowded.of(1, k) == single.of(1, k));
+  CHECK(crowded.of(2, 0) == crowded.of(2, 1));
+  CHECK(crowded.of(2, 0) == alone(model, random_tokens(40, 10), 25, greedy()));
+}
+
+TEST_CASE("a stop string may begin with the token that a forked sample begins with") {
+  const tiny_model model{llama_shape(true)};
+  const auto prompt = random_tokens(33, 9);
+  small_engine plain{model, {}};
+  plain.submit(1, prompt, 10, seeded(3), 3);
+  plain.run();
+  for (std::uint16_t k = 0; k < 3; ++k) {
+    CAPTURE(k);
+    auto how = seeded(3);
+    how.stop = {plain.of(1, k).text.substr(0, 2)};
+    small_engine stopping{model, {}};
+    stopping.submit(1, prompt, 10, how, 3);
+    stopping.run();
+    CHECK(stopping.of(1, k).end.why == reason::finished_stop);
+    CHECK(stopping.of(1, k).tokens.size() == 2);
+    CHECK(stopping.of(1, k).text.empty());
+  }
+}
+
+TEST_CASE("samples of a model with windows, which cannot fork, are those of its own seeds") {
+  const tiny_model model{gemma_shape()};
+  small_engine engine{model, {}};
+  engine.submit(1, random_tokens(33, 9), 25, seeded(3), 2);
+  engine.run();
+  CHECK(engine.of(1, 0) == alone(model, random_tokens(33, 9), 25, seeded(3)));
+  CHECK(engine.of(1, 1).tokens.size() == 25);
+  CHECK(engine.of(1, 1).tokens != engine.of(1, 0).tokens);
+}
+
+TEST_CASE("each forked sample is continued by the likeliest tokens of its own text") {
+  const tiny_model model{llama_shape(false)};
+  auto how = seeded(5);
+  how.temperature = 0.05F;
+  small_engine engine{model, {}};
+  const auto prompt = random_tokens(37, 11);
+  engine.submit(1, prompt, 30, how, 3);
+  engine.run();
+  // At temperature 0.05 a logit 1 below the largest has a chance of e^-20.
+  for (std::uint16_t k = 0; k < 3; ++k) {
+    CHECK(largest_regret(model, prompt, engine.of(1, k).tokens) < 1);
+  }
+}
+
+TEST_CASE("an end token, a stop token and a stop string end the text, each by its reason") {
+  const tiny_model model{llama_shape(true)};
+  const auto prompt = random_tokens(30, 12);
+  const answer plain = alone(model, prompt, 40, seeded(1));
+  const token_id sixth = plain.tokens[5];
+  const auto first =
+      static_cast<std::size_t>(std::ranges::find(plain.tokens, sixth) - plain.tokens.begin());
+  SECTION("an end token") {
+    small_engine engine{model, {.end_tokens = {sixth}}};
+    engine.submit(1, prompt, 40, seeded(1));
+    engine.run();
+    CHECK(engine.of(1).end.why == reason::finished_eos);
+    CHECK(engine.of(1).tokens.size() == first + 1);
+    CHECK(engine.of(1).text == plain.text.substr(0, first));
+    auto how = seeded(1);
+    how.ignore_eos = true;
+    engine.submit(2, prompt, 40, how);
+    engine.run();
+    CHECK(engine.of(2).tokens == plain.tokens);
+  }
+  SECTION("a stop token") {
+    auto how = seeded(1);
+    how.stop_token_ids = {sixth};
+    CHECK(alone(model, prompt, 40, how).end.why == reason::finished_stop);
+  }
+  SECTION("a stop string") {
+    auto how = seeded(1);
+    how.stop = {plain.text.substr(4, 3)};
+    const answer stopped = alone(model, prompt, 40, how);
+    CHECK(stopped.end.why == reason::finished_stop);
+    CHECK(stopped.text == plain.text.substr(0, plain.text.find(how.stop[0])));
+  }
+}
