@@ -42,13 +42,27 @@ std::int64_t kv_heads_per_gpu(const model_config& config, int tp) {
 
 namespace {
 
-void check_divides(const model_config& config, const char* what, std::int64_t count, int tp) {
-  if (count % tp == 0) return;
-  throw infeasible_error(config.name + ": " + std::to_string(count) + " " + what +
-                         " do not divide by tensor parallel size " + std::to_string(tp) + " (" +
-                         std::to_string(count) + " = " + std::to_string(tp) + " x " +
-                         std::to_string(count / tp) + " + " + std::to_string(count % tp) +
-                         "); choose a divisor of " + std::to_string(count));
+/// What does not divide by a tensor parallel size; no name where all does.
+struct uneven_part {
+  std::string name;
+  std::int64_t count = 0;
+};
+
+uneven_part first_uneven(const model_config& config, std::int64_t tp) {
+  if (config.heads % tp != 0) return {"query heads", config.heads};
+  if (config.intermediate_size % tp != 0) return {"MLP columns", config.intermediate_size};
+  const bool replicated = tp > config.kv_heads && tp % config.kv_heads == 0;
+  if (!replicated && config.kv_heads % tp != 0) return {"key-value heads", config.kv_heads};
+  return {};
+}
+
+std::string even_sizes(const model_config& config) {
+  std::string text;
+  for (std::int64_t tp = 1; tp <= config.heads; ++tp) {
+    if (!first_uneven(config, tp).name.empty()) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(tp);
+  }
+  return text;
 }
 
 }  // namespace
@@ -57,10 +71,13 @@ void check_tensor_parallel(const model_config& config, int tp) {
   if (tp < 1) {
     throw input_error("tensor parallel size must be at least 1, got " + std::to_string(tp));
   }
-  check_divides(config, "query heads", config.heads, tp);
-  check_divides(config, "MLP columns", config.intermediate_size, tp);
-  const bool replicated = tp > config.kv_heads && tp % config.kv_heads == 0;
-  if (!replicated) check_divides(config, "key-value heads", config.kv_heads, tp);
+  const uneven_part part = first_uneven(config, tp);
+  if (part.name.empty()) return;
+  throw infeasible_error(config.name + ": " + std::to_string(part.count) + " " + part.name +
+                         " do not divide by tensor parallel size " + std::to_string(tp) + " (" +
+                         std::to_string(part.count) + " = " + std::to_string(tp) + " x " +
+                         std::to_string(part.count / tp) + " + " + std::to_string(part.count % tp) +
+                         "); allowed sizes: " + even_sizes(config));
 }
 
 }  // namespace octavo::model

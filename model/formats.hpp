@@ -16,9 +16,12 @@ enum class weight_format {
   int4   ///< AWQ or GPTQ: 4 bits, fp16 scale and 4-bit zero per group of 128
 };
 
-/// How keys and values are stored. The 8-bit formats use static scales: no
-/// bytes per token for them.
-enum class kv_dtype { fp16, fp8, int8 };
+/// How keys and values are stored.
+enum class kv_dtype {
+  fp16,
+  fp8,  ///< static scales: no bytes per token for them
+  int8  ///< an fp16 scale for each token and head, one for its key and one for its value
+};
 
 /// "auto", "none", "fp16", "bf16", "fp8", "int8", "awq", "gptq", … Throws
 /// input_error listing what is allowed.
@@ -34,6 +37,11 @@ enum class kv_dtype { fp16, fp8, int8 };
 /// Bytes of one key or value element.
 [[nodiscard]] constexpr std::int64_t kv_element_bytes(kv_dtype dtype) {
   return dtype == kv_dtype::fp16 ? 2 : 1;
+}
+
+/// Bytes of the scale of one head's key or value.
+[[nodiscard]] constexpr std::int64_t kv_scale_bytes(kv_dtype dtype) {
+  return dtype == kv_dtype::int8 ? 2 : 0;
 }
 
 }  // namespace octavo::model

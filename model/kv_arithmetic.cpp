@@ -25,7 +25,8 @@ std::string gigabytes(double bytes) {
 }  // namespace
 
 std::int64_t kv_bytes_per_token_layer(const model_config& config, kv_dtype dtype, int tp) {
-  return 2 * kv_heads_per_gpu(config, tp) * config.head_dim * kv_element_bytes(dtype);
+  const std::int64_t head = config.head_dim * kv_element_bytes(dtype) + kv_scale_bytes(dtype);
+  return 2 * kv_heads_per_gpu(config, tp) * head;
 }
 
 std::int64_t kv_bytes_per_token(const model_config& config, kv_dtype dtype, int tp) {

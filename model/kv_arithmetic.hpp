@@ -23,7 +23,7 @@
 
 namespace octavo::model {
 
-/// KV bytes of one token in one layer on one GPU. Sliding and full layers cost
+/// KV bytes of one token in one layer on one GPU, scales included. Sliding and full layers cost
 /// the same per token; they differ in how many tokens they keep.
 [[nodiscard]] std::int64_t kv_bytes_per_token_layer(const model_config& config, kv_dtype dtype,
                                                     int tp);

@@ -37,7 +37,8 @@ TEST_CASE("a token's KV takes 2 x heads x head_dim x bytes in each layer") {
   CHECK(kv_bytes_per_token(llama_2_7b(), kv_dtype::fp16, 1) == 524288);
   CHECK(kv_bytes_per_token(llama_31_8b(), kv_dtype::fp16, 1) == 131072);
   CHECK(kv_bytes_per_token(llama_31_8b(), kv_dtype::fp8, 1) == 65536);
-  CHECK(kv_bytes_per_token(llama_31_8b(), kv_dtype::int8, 2) == 32768);
+  // 4 heads of 128 bytes and a scale of 2, K and V, 32 layers.
+  CHECK(kv_bytes_per_token(llama_31_8b(), kv_dtype::int8, 2) == 33280);
 }
 
 TEST_CASE("KV heads are copied where there are more GPUs than heads") {

@@ -2,6 +2,7 @@
 #include "model/sampling/sampler.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <ranges>
@@ -61,8 +62,31 @@ double log_sum_exp(std::span<const float> logits, float largest) {
   return std::log(sum) + largest;
 }
 
+// Several running maxima, so that no comparison waits for the one before it: a
+// vocabulary is long, and this runs for every token.
+float largest_of(std::span<const float> logits) {
+  std::array<float, 8> most;
+  most.fill(minus_infinity);
+  std::size_t i = 0;
+  for (; i + most.size() <= logits.size(); i += most.size()) {
+    for (std::size_t j = 0; j < most.size(); ++j) {
+      most[j] = logits[i + j] > most[j] ? logits[i + j] : most[j];
+    }
+  }
+  for (; i < logits.size(); ++i) most[0] = std::max(most[0], logits[i]);
+  return *std::ranges::max_element(most);
+}
+
+// The first of the largest.
 token_id argmax(std::span<const float> logits) {
-  return static_cast<token_id>(std::ranges::max_element(logits) - logits.begin());
+  const auto at = std::ranges::find(logits, largest_of(logits));
+  return at == logits.end() ? 0 : static_cast<token_id>(at - logits.begin());
+}
+
+bool is_untouched(const sampling_parameters& how, const sampling_state& state) {
+  return how.logit_bias.empty() && how.allowed_token_ids.empty() && how.bad_token_ids.empty() &&
+         std::ssize(state.output) >= how.min_tokens && how.presence_penalty == 0 &&
+         how.frequency_penalty == 0 && how.repetition_penalty == 1;
 }
 
 }  // namespace
@@ -121,16 +145,39 @@ double sampler::weigh(const sampling_parameters& how, float temperature, double 
   return kept;
 }
 
+// From the whole vocabulary, in the order of ids: nothing is cut, so nothing must
+// be sorted.
+token_id sampler::draw_any(std::span<const float> logits, float temperature, float largest,
+                           double uniform) {
+  weights_.resize(logits.size());
+  double total = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    weights_[i] = std::exp((logits[i] - largest) / temperature);
+    total += weights_[i];
+  }
+  double left = uniform * total;
+  token_id last = -1;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (weights_[i] == 0) continue;
+    last = static_cast<token_id>(i);
+    left -= weights_[i];
+    if (left < 0) break;
+  }
+  return last;
+}
+
 token_id sampler::draw(std::span<const float> logits, const sampling_parameters& how,
                        double uniform) {
   const float temperature = std::max(how.temperature, 1e-2F);
-  const float largest = *std::ranges::max_element(logits);
+  const float largest = largest_of(logits);
   if (largest == minus_infinity) return -1;
   const auto mass = [&](auto&& values) {
     double sum = 0;
     for (const float logit : values) sum += std::exp((logit - largest) / temperature);
     return sum;
   };
+  const bool uncut = how.top_k <= 0 && how.top_p >= 1 && how.min_p <= 0;
+  if (uncut) return draw_any(logits, temperature, largest, uniform);
   const bool top_k = how.top_k > 0 && static_cast<std::size_t>(how.top_k) < logits.size();
   keep_likeliest(logits, top_k ? static_cast<std::size_t>(how.top_k) : first_look);
   const double total =
@@ -164,9 +211,10 @@ sampled_token sampler::sample(std::span<float> logits, const sampling_parameters
       chosen.top.emplace_back(c.token, static_cast<float>(c.logit - normalizer));
     }
   }
-  adjust(logits, how, state);
+  const bool untouched = is_untouched(how, state);
+  if (!untouched) adjust(logits, how, state);
   if (how.temperature < greedy_below) {
-    chosen.token = argmax(logits);
+    chosen.token = untouched ? likeliest : argmax(logits);
     if (logits[static_cast<std::size_t>(chosen.token)] == minus_infinity) chosen.token = likeliest;
   } else {
     chosen.token = draw(logits, how, uniform_at(state.seed, state.output.size()));

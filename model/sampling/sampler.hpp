@@ -52,6 +52,8 @@ class sampler {
   };
 
   void adjust(std::span<float> logits, const sampling_parameters& how, const sampling_state& state);
+  [[nodiscard]] token_id draw_any(std::span<const float> logits, float temperature, float largest,
+                                  double uniform);
   [[nodiscard]] token_id draw(std::span<const float> logits, const sampling_parameters& how,
                               double uniform);
   [[nodiscard]] double weigh(const sampling_parameters& how, float temperature, double total);

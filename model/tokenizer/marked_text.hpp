@@ -35,9 +35,10 @@ class marked_text {
       if (begin < end) visit(std::string_view(text_).substr(begin, end - begin), is_trusted);
     };
     std::size_t at = range.begin;
-    for (const text_range stretch : trusted_) {
-      if (stretch.end <= at) continue;
-      if (stretch.begin >= range.end) break;
+    // Found by halves: texts of a template's making may have very many ranges.
+    for (auto next = std::ranges::upper_bound(trusted_, at, {}, &text_range::end);
+         next != trusted_.end() && next->begin < range.end; ++next) {
+      const text_range stretch = *next;
       const std::size_t begin = std::max(stretch.begin, at);
       const std::size_t end = std::min(stretch.end, range.end);
       give(at, begin, false);
