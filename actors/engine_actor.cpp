@@ -131,9 +131,10 @@ void engine_shell::pass_on(const event_batch_ptr& batch) {
       const auto found = sink_of_.find(e.request.raw());
       return found == sink_of_.end() || found->second != number;
     };
+    std::erase_if(part->accepted, foreign);
     std::erase_if(part->tokens, foreign);
     std::erase_if(part->finishes, foreign);
-    if (part->tokens.empty() && part->finishes.empty()) continue;
+    if (part->accepted.empty() && part->tokens.empty() && part->finishes.empty()) continue;
     send(sinks_[number], events_atom::value, event_batch_ptr{std::move(part)});
   }
   for (const finish_event& end : batch->finishes) {

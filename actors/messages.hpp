@@ -49,9 +49,12 @@ using submit_batch = std::shared_ptr<std::vector<request_spec>>;
 struct event_batch {
   std::uint32_t replica = 0;
   micros now;
+  std::vector<accepted_event> accepted;
   std::vector<token_event> tokens;
   /// What the token events' text_begin and text_size refer to.
   std::string text;
+  /// What the token events' logprobs refer to.
+  std::vector<token_logprobs> logprobs;
   std::vector<finish_event> finishes;
   /// True for the booking of a result, which the gauges describe.
   bool after_result = false;

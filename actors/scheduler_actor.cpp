@@ -187,11 +187,15 @@ void scheduler_shell::publish_events(bool after_result) {
   batch->waiting = state.waiting;
   batch->blocks_used = state.blocks_used;
   batch->kv_tokens = state.kv_tokens;
+  batch->accepted = std::move(events.accepted);
   batch->tokens = std::move(events.tokens);
   batch->text = std::move(events.text);
+  batch->logprobs = std::move(events.logprobs);
   batch->finishes = std::move(events.finishes);
+  events.accepted = {};
   events.tokens = {};
   events.text = {};
+  events.logprobs = {};
   events.finishes = {};
   events.tokens.reserve(batch->tokens.size() + 8);
   if (sinks_.size() == 1) {
@@ -200,9 +204,11 @@ void scheduler_shell::publish_events(bool after_result) {
   }
   for (std::uint32_t number = 0; number < sinks_.size(); ++number) {
     auto part = std::make_shared<event_batch>(*batch);
+    std::erase_if(part->accepted, [&](const auto& e) { return e.sink != sink_id{number}; });
     std::erase_if(part->tokens, [&](const auto& e) { return e.sink != sink_id{number}; });
     std::erase_if(part->finishes, [&](const auto& e) { return e.sink != sink_id{number}; });
-    if (!part->tokens.empty() || !part->finishes.empty()) deliver(std::move(part), sink_id{number});
+    const bool news = !part->accepted.empty() || !part->tokens.empty() || !part->finishes.empty();
+    if (news) deliver(std::move(part), sink_id{number});
   }
 }
 

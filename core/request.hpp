@@ -38,6 +38,8 @@ struct request_spec {
   /// prompt, and in a trace of the first sample's output too. Where there are
   /// fewer keys than blocks, the rest is private to the request.
   std::vector<block_key> keys;
+  /// Whether its sink hears of its acceptance into the queue, before any token.
+  bool announce = false;
   /// How tokens are chosen; null where nobody samples (simulation).
   std::shared_ptr<const sampling_parameters> sampling;
 };

@@ -41,6 +41,14 @@ struct token_event {
   /// The text it completed, in `step_events::text`.
   std::uint32_t text_begin = 0;
   std::uint32_t text_size = 0;
+  /// Its place in `step_events::logprobs`; -1 where nobody asked.
+  std::int32_t logprobs = -1;
+};
+
+/// A request that asked for it was accepted into the queue.
+struct accepted_event {
+  request_id request;
+  sink_id sink;
 };
 
 /// The end of one sequence.
@@ -63,14 +71,20 @@ struct finish_event {
 /// What the clients of one booking hear, in order; tokens before finishes.
 struct step_events {
   micros now;
+  std::vector<accepted_event> accepted;
   std::vector<token_event> tokens;
   std::string text;
+  std::vector<token_logprobs> logprobs;
   std::vector<finish_event> finishes;
 
-  [[nodiscard]] bool empty() const { return tokens.empty() && finishes.empty(); }
+  [[nodiscard]] bool empty() const {
+    return accepted.empty() && tokens.empty() && finishes.empty();
+  }
   void clear() {
+    accepted.clear();
     tokens.clear();
     text.clear();
+    logprobs.clear();
     finishes.clear();
   }
 };

@@ -97,6 +97,7 @@ void scheduler::on_submit(request_spec spec, micros stamp) {
     events_.finishes.push_back(event);
     return;
   }
+  if (spec.announce) events_.accepted.push_back({spec.id, spec.sink});
   std::uint32_t index = static_cast<std::uint32_t>(requests_.size());
   if (free_requests_.empty()) {
     requests_.emplace_back();
@@ -314,10 +315,15 @@ void scheduler::book_sample(sequence& s, const step_result& result, std::size_t 
     event.text_size = result.text_ends[index] - begin;
     events_.text.append(result.text, begin, event.text_size);
   }
+  const request_spec& spec = requests_[s.request].spec;
+  if (index < result.logprobs.size() && spec.sampling && spec.sampling->logprobs >= 0) {
+    event.logprobs = static_cast<std::int32_t>(events_.logprobs.size());
+    events_.logprobs.push_back(result.logprobs[index]);
+  }
   events_.tokens.push_back(event);
   ++s.output_tokens;
   ++totals_.generated_tokens;
-  if (requests_[s.request].spec.prompt != nullptr) s.output.push_back(event.token);
+  if (spec.prompt != nullptr) s.output.push_back(event.token);
   switch (how) {
     case finish_kind::eos:
       return finish(s, reason::finished_eos);

@@ -119,6 +119,13 @@ struct sequence_finish {
   friend bool operator==(const sequence_finish&, const sequence_finish&) = default;
 };
 
+/// Natural logarithms of probabilities under the raw logits, of one sampled token.
+struct token_logprobs {
+  float logprob = 0;
+  /// The likeliest, likeliest first, as many as were asked for.
+  std::vector<std::pair<token_id, float>> top;
+};
+
 enum class step_status : std::uint8_t { ok, failed };
 
 /// What the executor adds. One token per wanted sample; `tokens` holds their
@@ -135,6 +142,8 @@ struct step_result {
   /// parallel to `tokens`. Empty where there is no text.
   std::string text;
   std::vector<std::uint32_t> text_ends;
+  /// Parallel to `tokens` where a sequence of the step asks for them, else empty.
+  std::vector<token_logprobs> logprobs;
 };
 
 struct step {
@@ -196,6 +205,7 @@ struct step {
     result.output_keys.clear();
     result.text.clear();
     result.text_ends.clear();
+    result.logprobs.clear();
   }
 };
 
