@@ -2,8 +2,10 @@
 #include "cpu/cpu_executor.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "core/error.hpp"
 #include "model/kv_arithmetic.hpp"
 
 namespace octavo::cpu {
@@ -37,15 +39,19 @@ cpu_executor::cpu_executor(std::shared_ptr<const decoder_weights> weights, model
       words_(std::move(words)),
       options_(std::move(options)),
       pool_(options_.threads),
-      cache_(weights_->config, options_.num_blocks),
+      cache_(weights_->config, options_.num_blocks, weights_->ranks(), options_.kv_dtype),
       decoder_(*weights_, pool_, cache_),
-      slots_(kv_groups_of(weights_->config)) {}
+      slots_(kv_groups_of(weights_->config)) {
+  if (options_.tensor_parallel_size == weights_->ranks()) return;
+  throw input_error("tensor_parallel_size is " + std::to_string(options_.tensor_parallel_size) +
+                    "; the weights are cut for " + std::to_string(weights_->ranks()));
+}
 
 executor_capabilities cpu_executor::capabilities() const {
   executor_capabilities can;
   can.kv_groups = kv_groups_of(weights_->config);
   can.num_blocks = block_count{options_.num_blocks};
-  can.block_bytes = static_cast<std::int64_t>(cache_.bytes()) / options_.num_blocks;
+  can.block_bytes = static_cast<std::int64_t>(cache_.block_bytes());
   can.max_num_batched_tokens = token_count::max();
   can.device_name = "cpu";
   return can;
@@ -60,12 +66,9 @@ step_ptr cpu_executor::await() {
   open_generations(*plan);
   const decoder_batch batch = batch_of(*plan);
   std::span<float> logits = decoder_.forward(batch);
-  const auto width = static_cast<std::size_t>(weights_->config.vocab_size);
-  std::size_t row = 0;
-  for (std::uint32_t i = 0; i < plan->work.size(); ++i) {
-    if (plan->work[i].samples == 0) continue;
-    sample_work(*plan, i, logits.subspan(row++ * width, width));
-  }
+  choose_tokens(*plan, logits);
+  std::size_t next = 0;
+  for (std::uint32_t i = 0; i < plan->work.size(); ++i) add_tokens(*plan, i, next);
   return plan;
 }
 
@@ -119,34 +122,60 @@ std::uint64_t cpu_executor::seed_of(const slot& state, std::uint16_t sample) con
   return base * 1'000'003 + sample;
 }
 
-void cpu_executor::sample_work(step& plan, std::uint32_t index, std::span<float> logits) {
-  const sequence_work work = plan.work[index];
-  slot& state = slots_.at(work.slot);
-  token_id first = 0;
-  for (std::uint16_t k = 0; k < work.samples; ++k) {
-    // Each sample starts from the same logits; sampling changes them.
-    scratch_.assign(logits.begin(), logits.end());
-    const std::uint16_t sample = work.samples > 1 ? k : work.sample;
+// Chooses all tokens of the step. Vocabularies are long, so threads share the work;
+// a token depends on its own sequence alone.
+void cpu_executor::choose_tokens(const step& plan, std::span<float> logits) {
+  wanted_.clear();
+  std::size_t row = 0;
+  for (std::uint32_t i = 0; i < plan.work.size(); ++i) {
+    for (std::uint16_t k = 0; k < plan.work[i].samples; ++k) wanted_.push_back({i, k, row});
+    if (plan.work[i].samples > 0) ++row;
+  }
+  chosen_.resize(wanted_.size());
+  const auto width = static_cast<std::size_t>(weights_->config.vocab_size);
+  // Weights may have rows beyond the tokens that exist.
+  const std::size_t known = std::min(width, static_cast<std::size_t>(words_.vocab_size()));
+  pool_.run(wanted_.size(), [&](std::size_t which) {
+    const wanted_token& want = wanted_[which];
+    const sequence_work& work = plan.work[want.work];
+    const slot& state = slots_.at(work.slot);
     model::sampling_state from;
     from.prompt = std::span{state.tokens}.first(state.prompt_tokens);
     from.output = std::span{state.tokens}.subspan(state.prompt_tokens);
-    from.seed = seed_of(state, sample);
+    from.seed = seed_of(state, work.samples > 1 ? want.sample : work.sample);
     from.end_tokens = options_.end_tokens;
-    const token_id token = sampler_.sample(scratch_, sampling_of(state), from).token;
+    const auto room = rooms_.take();
+    std::span<float> row_logits = logits.subspan(want.row * width, known);
+    // Several samples start from the same logits; sampling may change them.
+    if (work.samples > 1) {
+      room->logits.assign(row_logits.begin(), row_logits.end());
+      row_logits = room->logits;
+    }
+    chosen_[which] = room->sampler.sample(row_logits, sampling_of(state), from);
+  });
+}
+
+void cpu_executor::add_tokens(step& plan, std::uint32_t index, std::size_t& next) {
+  const sequence_work work = plan.work[index];
+  if (work.samples == 0) return;
+  slot& state = slots_.at(work.slot);
+  const token_id first = chosen_[next].token;
+  for (std::uint16_t k = 0; k < work.samples; ++k) {
+    model::sampled_token& chosen = chosen_[next++];
     if (k == 0) {
-      add_token(plan, index, k, generations_.at(work.slot), state, token);
+      add_token(plan, index, k, generations_.at(work.slot), state, chosen);
     } else {
       // It becomes a sequence of its own by a fork that brings this token.
-      generation other = generation_of(state, sample);
-      add_token(plan, index, k, other, state, token);
+      generation other = generation_of(state, k);
+      add_token(plan, index, k, other, state, chosen);
     }
-    if (k == 0) first = token;
   }
   state.tokens.push_back(first);
 }
 
 void cpu_executor::add_token(step& plan, std::uint32_t index, std::uint16_t sample, generation& of,
-                             const slot& state, token_id token) {
+                             const slot& state, model::sampled_token& chosen) {
+  const token_id token = chosen.token;
   step_result& result = plan.result;
   const sampling_parameters& how = sampling_of(state);
   finish_kind kind = finish_kind::none;
@@ -161,6 +190,10 @@ void cpu_executor::add_token(step& plan, std::uint32_t index, std::uint16_t samp
   if (kind == finish_kind::eos || kind == finish_kind::stop_token ||
       (kind == finish_kind::none && last)) {
     of.text.finish(result.text);
+  }
+  if (how.logprobs >= 0) {
+    result.logprobs.resize(result.tokens.size());
+    result.logprobs.push_back({chosen.logprob, std::move(chosen.top)});
   }
   result.tokens.push_back(token);
   result.text_ends.push_back(static_cast<std::uint32_t>(result.text.size()));

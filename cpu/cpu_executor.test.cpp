@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 
+#include "core/error.hpp"
 #include "core/ring.hpp"
 #include "cpu/test_model.hpp"
 #include "tests/support/catch.hpp"
@@ -30,15 +31,19 @@ struct engine_options {
   std::int32_t run_ahead = 0;
   std::size_t threads = 2;
   std::vector<token_id> end_tokens = {};
+  int ranks = 1;
+  model::kv_dtype kv_dtype = model::kv_dtype::fp16;
 };
 
 /// An engine without actors around a model.
 class small_engine {
  public:
   small_engine(const tiny_model& model, const engine_options& options)
-      : executor_(model.load(), model.words(),
+      : executor_(model.load(options.ranks), model.words(),
                   {.threads = options.threads,
                    .num_blocks = options.blocks,
+                   .tensor_parallel_size = options.ranks,
+                   .kv_dtype = options.kv_dtype,
                    .end_tokens = options.end_tokens}),
         log_(to_json(config_of(options))),
         ring_(config_of(options), log_) {}
@@ -69,6 +74,9 @@ class small_engine {
 
   [[nodiscard]] const answer& of(std::uint64_t id, std::uint16_t sample = 0) {
     return answers_[{id, sample}];
+  }
+  [[nodiscard]] const std::vector<token_logprobs>& logprobs_of(std::uint64_t id) {
+    return logprobs_[id];
   }
 
  private:
@@ -105,6 +113,9 @@ class small_engine {
       answer& to = answers_[{e.request.raw(), e.sample}];
       to.tokens.push_back(e.token);
       to.text += events.text.substr(e.text_begin, e.text_size);
+      if (e.logprobs >= 0) {
+        logprobs_[e.request.raw()].push_back(events.logprobs[static_cast<std::size_t>(e.logprobs)]);
+      }
     }
     for (const finish_event& e : events.finishes) answers_[{e.request.raw(), e.sample}].end = e;
     events.clear();
@@ -115,6 +126,7 @@ class small_engine {
   ring ring_;
   std::deque<step_ptr> flight_;
   std::map<std::pair<std::uint64_t, std::uint16_t>, answer> answers_;
+  std::map<std::uint64_t, std::vector<token_logprobs>> logprobs_;
   micros now_;
 };
 
@@ -130,8 +142,8 @@ sampling_parameters seeded(std::int64_t seed) {
 }
 
 answer alone(const tiny_model& model, const std::vector<token_id>& prompt, std::int32_t max_tokens,
-             const sampling_parameters& how) {
-  small_engine engine{model, {}};
+             const sampling_parameters& how, int ranks = 1) {
+  small_engine engine{model, {.ranks = ranks}};
   engine.submit(1, prompt, max_tokens, how);
   engine.run();
   return engine.of(1);
@@ -267,12 +279,43 @@ TEST_CASE("a stop string may begin with the token that a forked sample begins wi
 
 TEST_CASE("samples of a model with windows, which cannot fork, are those of its own seeds") {
   const tiny_model model{gemma_shape()};
+  auto how = seeded(3);
+  how.temperature = 5;  // the tied head makes the last token again the likeliest by far
   small_engine engine{model, {}};
-  engine.submit(1, random_tokens(33, 9), 25, seeded(3), 2);
+  engine.submit(1, random_tokens(33, 9), 25, how, 2);
   engine.run();
-  CHECK(engine.of(1, 0) == alone(model, random_tokens(33, 9), 25, seeded(3)));
+  CHECK(engine.of(1, 0) == alone(model, random_tokens(33, 9), 25, how));
   CHECK(engine.of(1, 1).tokens.size() == 25);
   CHECK(engine.of(1, 1).tokens != engine.of(1, 0).tokens);
+}
+
+TEST_CASE("log-probabilities go to those who ask, and are those of float64") {
+  const tiny_model model{llama_shape(false)};
+  auto how = seeded(5);
+  how.logprobs = 2;
+  small_engine engine{model, {}};
+  auto prompt = random_tokens(20, 3);
+  engine.submit(1, prompt, 6, how);
+  engine.submit(2, prompt, 6, seeded(6));
+  engine.run();
+  CHECK(engine.logprobs_of(2).empty());
+  REQUIRE(engine.logprobs_of(1).size() == 6);
+  const auto& output = engine.of(1).tokens;
+  std::vector<token_id> text = prompt;
+  text.insert(text.end(), output.begin(), output.end());
+  const auto logits = model.logits(text);
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const auto& row = logits[prompt.size() + i - 1];
+    double sum = 0;
+    for (const double logit : row) sum += std::exp(logit);
+    const token_logprobs& heard = engine.logprobs_of(1)[i];
+    CHECK(heard.logprob ==
+          Catch::Approx(row[static_cast<std::size_t>(output[i])] - std::log(sum)).margin(0.02));
+    REQUIRE(heard.top.size() == 2);
+    CHECK(heard.top[0].second ==
+          Catch::Approx(*std::ranges::max_element(row) - std::log(sum)).margin(0.02));
+    CHECK(heard.top[0].second >= heard.top[1].second);
+  }
 }
 
 TEST_CASE("each forked sample is continued by the likeliest tokens of its own text") {
@@ -320,5 +363,121 @@ TEST_CASE("an end token, a stop token and a stop string end the text, each by it
     const answer stopped = alone(model, prompt, 40, how);
     CHECK(stopped.end.why == reason::finished_stop);
     CHECK(stopped.text == plain.text.substr(0, plain.text.find(how.stop[0])));
+  }
+}
+
+namespace {
+
+/// 8 query heads that share `kv_heads` key-value heads.
+tiny_model wide_model(tiny_shape shape, std::size_t kv_heads) {
+  shape.heads = 8;
+  shape.kv_heads = kv_heads;
+  return tiny_model{shape};
+}
+
+}  // namespace
+
+TEST_CASE("several ranks say greedily what one says") {
+  const bool gemma = GENERATE(false, true);
+  const tiny_model model = gemma ? wide_model(gemma_shape(), 1) : wide_model(llama_shape(false), 4);
+  const auto prompt = random_tokens(45, 3);
+  const answer one = alone(model, prompt, 60, greedy());
+  for (const int ranks : {2, 4}) {
+    CAPTURE(gemma, ranks);
+    const answer several = alone(model, prompt, 60, greedy(), ranks);
+    CHECK(several == one);
+    CHECK(largest_regret(model, prompt, several.tokens) <= 0.02);
+  }
+}
+
+TEST_CASE("with several ranks a request says the same in company, chunks and after preemptions") {
+  const bool gemma = GENERATE(false, true);
+  const int ranks = GENERATE(2, 4);
+  const tiny_model model = gemma ? wide_model(gemma_shape(), 1) : wide_model(llama_shape(true), 4);
+  small_engine engine{
+      model, {.blocks = gemma ? 50 : 20, .batched_tokens = 17, .threads = 3, .ranks = ranks}};
+  for (unsigned i = 0; i < 6; ++i) engine.submit(i, random_tokens(30, i), 60, seeded(i));
+  engine.run();
+  std::int32_t preemptions = 0;
+  for (unsigned i = 0; i < 6; ++i) {
+    CAPTURE(gemma, ranks, i);
+    preemptions += engine.of(i).end.preemptions;
+    CHECK(engine.of(i) == alone(model, random_tokens(30, i), 60, seeded(i), ranks));
+  }
+  CHECK(preemptions > 0);
+}
+
+TEST_CASE("with several ranks a request says the same after a prefix hit, and samples fork") {
+  const tiny_model model = wide_model(llama_shape(true), 4);
+  const auto prompt = random_tokens(50, 4);
+  small_engine engine{model, {.ranks = 2}};
+  engine.submit(1, prompt, 20, seeded(7), 2);
+  engine.run();
+  engine.submit(2, prompt, 20, seeded(7), 2);
+  engine.run();
+  CHECK(engine.of(2).end.cached_tokens == token_count{48});
+  CHECK(engine.of(1) == alone(model, prompt, 20, seeded(7), 2));
+  for (std::uint16_t k = 0; k < 2; ++k) CHECK(engine.of(2, k) == engine.of(1, k));
+  CHECK(engine.of(1, 0).tokens != engine.of(1, 1).tokens);
+}
+
+TEST_CASE("an executor for another number of ranks than its weights is refused") {
+  const tiny_model model{llama_shape(false)};
+  const auto make = [&] {
+    cpu_executor_options options;
+    options.num_blocks = 4;
+    cpu_executor(model.load(2), model.words(), options);
+  };
+  CHECK_THROWS_AS(make(), input_error);
+  CHECK_THROWS_WITH(make(), Catch::Matchers::ContainsSubstring(
+                                "tensor_parallel_size is 1; the weights are cut for 2"));
+}
+
+TEST_CASE("with 8-bit keys and values greedy tokens are the likeliest by float64 so rounded") {
+  const bool gemma = GENERATE(false, true);
+  tiny_shape shape = gemma ? gemma_shape() : llama_shape(false);
+  shape.kv_dtype = model::kv_dtype::int8;
+  const tiny_model model{shape};
+  const auto prompt = random_tokens(45, 3);
+  small_engine engine{model, {.batched_tokens = 20, .kv_dtype = model::kv_dtype::int8}};
+  engine.submit(1, prompt, 60, greedy());
+  engine.run();
+  CHECK(engine.of(1).tokens.size() == 60);
+  CHECK(largest_regret(model, prompt, engine.of(1).tokens) <= 0.1);
+}
+
+TEST_CASE("with 8-bit keys and values a request says the same after hits, forks, preemptions") {
+  const tiny_model model{llama_shape(true)};
+  constexpr auto int8 = model::kv_dtype::int8;
+  const auto cold = [&](unsigned i) {
+    small_engine engine{model, {.kv_dtype = int8}};
+    engine.submit(1, random_tokens(33, i), 60, seeded(i));
+    engine.run();
+    return engine.of(1);
+  };
+  small_engine engine{model, {.blocks = 20, .batched_tokens = 17, .kv_dtype = int8}};
+  // The first forks in the middle of a block; the last hits two blocks of the first.
+  engine.submit(0, random_tokens(33, 0), 60, seeded(0), 2);
+  for (unsigned i = 1; i < 6; ++i) engine.submit(i, random_tokens(33, i), 60, seeded(i));
+  engine.run();
+  engine.submit(6, random_tokens(33, 0), 60, seeded(0), 2);
+  engine.run();
+  std::int32_t preemptions = 0;
+  for (unsigned i = 0; i < 6; ++i) {
+    CAPTURE(i);
+    preemptions += engine.of(i).end.preemptions;
+    CHECK(engine.of(i) == cold(i));
+  }
+  CHECK(preemptions > 0);
+  small_engine calm{model, {.kv_dtype = int8}};
+  for (const unsigned id : {1U, 2U}) {
+    calm.submit(id, random_tokens(33, 0), 60, seeded(0), 2);
+    calm.run();
+  }
+  CHECK(calm.of(2).end.cached_tokens == token_count{32});
+  for (std::uint16_t k = 0; k < 2; ++k) {
+    CHECK(calm.of(1, k) == engine.of(0, k));
+    CHECK(calm.of(2, k) == engine.of(0, k));
+    CHECK(engine.of(6, k) == engine.of(0, k));
   }
 }

@@ -13,8 +13,16 @@ namespace octavo::cpu {
 
 namespace {
 
-model::kv_layout layout_of(const model::model_config& config) {
-  return model::make_kv_layout(config, model::kv_dtype::fp16, 1, kv_cache::block_size);
+model::kv_layout layout_of(const model::model_config& config, int ranks, model::kv_dtype dtype) {
+  if (dtype == model::kv_dtype::fp8) {
+    throw input_error("kv_dtype is fp8; the CPU keeps keys and values in fp16 or int8");
+  }
+  return model::make_kv_layout(config, dtype, ranks, kv_cache::block_size);
+}
+
+/// Heads of K (or V) of one layer in one block, each of 16 tokens.
+std::size_t heads_in_block(const model::model_config& config, int ranks) {
+  return static_cast<std::size_t>(model::kv_heads_per_gpu(config, ranks) * kv_cache::block_size);
 }
 
 }  // namespace
@@ -25,19 +33,25 @@ kv_cache::mapping::mapping(std::size_t size) : bytes(size) {
   if (memory == MAP_FAILED) {
     throw infeasible_error("no room for a KV cache of " + std::to_string(bytes) + " bytes");
   }
-  data = static_cast<std::uint16_t*>(memory);
+  data = static_cast<std::byte*>(memory);
 }
 
 kv_cache::mapping::~mapping() {
   munmap(data, bytes);
 }
 
-kv_cache::kv_cache(const model::model_config& config, std::int32_t blocks)
-    : layer_elements_(static_cast<std::size_t>(config.kv_heads * config.head_dim * block_size)),
-      block_elements_(static_cast<std::size_t>(layout_of(config).block_bytes) / 2),
-      pool_(block_elements_ * 2 * static_cast<std::size_t>(blocks)) {
-  const model::kv_layout layout = layout_of(config);
-  const std::size_t unit_layers = block_elements_ / (2 * layer_elements_);
+kv_cache::kv_cache(const model::model_config& config, std::int32_t blocks, int ranks,
+                   model::kv_dtype dtype)
+    : ranks_(static_cast<std::size_t>(ranks)),
+      blocks_(static_cast<std::size_t>(blocks)),
+      part_bytes_(heads_in_block(config, ranks) *
+                  static_cast<std::size_t>(config.head_dim * model::kv_element_bytes(dtype))),
+      scale_bytes_(heads_in_block(config, ranks) *
+                   static_cast<std::size_t>(model::kv_scale_bytes(dtype))),
+      block_bytes_(static_cast<std::size_t>(layout_of(config, ranks, dtype).block_bytes)),
+      pool_(block_bytes_ * blocks_ * ranks_) {
+  const model::kv_layout layout = layout_of(config, ranks, dtype);
+  const std::size_t unit_layers = block_bytes_ / (2 * (part_bytes_ + scale_bytes_));
   std::vector<std::size_t> seen(layout.groups.size());
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const bool slides = !config.slides.empty() && config.slides[static_cast<std::size_t>(layer)];
@@ -54,8 +68,10 @@ kv_cache::kv_cache(const model::model_config& config, std::int32_t blocks)
 }
 
 void kv_cache::copy(block_id from, block_id to) {
-  std::memcpy(pool_.data + to.raw() * block_elements_, pool_.data + from.raw() * block_elements_,
-              block_elements_ * sizeof(std::uint16_t));
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    std::byte* pool = pool_.data + rank * blocks_ * block_bytes_;
+    std::memcpy(pool + to.raw() * block_bytes_, pool + from.raw() * block_bytes_, block_bytes_);
+  }
 }
 
 }  // namespace octavo::cpu

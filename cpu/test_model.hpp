@@ -1,13 +1,16 @@
 // Tests only: tiny random models as GGUF files, and their forward pass in float64
 // straight from the definition: no pages, no chunks, no batch. Only keys and values
-// are rounded to half precision, as any implementation with such a cache does.
+// are rounded to half precision or to 8 bits, as any implementation with such a cache
+// does.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,16 +18,15 @@
 #include "model/container/checkpoint.hpp"
 #include "model/container/gguf_writer.hpp"
 #include "model/container/test_files.hpp"
+#include "model/formats.hpp"
 #include "model/load_tokenizer.hpp"
 #include "model/quantized/scalar.hpp"
 
 namespace octavo::cpu {
 
-/// What the tiny models have in common: 4 query heads of 16 that share 2 key-value
-/// heads, a vocabulary of 64.
+/// What the tiny models have in common, and by what they differ.
 struct tiny_shape {
-  static constexpr std::size_t hidden = 64, heads = 4, kv_heads = 2, head_dim = 16, mlp = 128,
-                               vocabulary = 64;
+  static constexpr std::size_t hidden = 64, head_dim = 16, mlp = 128, vocabulary = 64;
   static constexpr double epsilon = 1e-5;
 
   std::string architecture = "llama";
@@ -36,6 +38,11 @@ struct tiny_shape {
   std::vector<bool> slides = {};  ///< by layer; empty: none does
   std::size_t window = 0;
   std::string left_out = {};  ///< a tensor that the file lacks
+  std::size_t heads = 4;
+  std::size_t kv_heads = 2;
+  bool output_bias = false;  ///< of the attention's output and down
+  std::size_t tokens = vocabulary;
+  model::kv_dtype kv_dtype = model::kv_dtype::fp16;  ///< as float64 keeps keys and values
 };
 
 inline tiny_shape llama_shape(bool quantized) {
@@ -67,10 +74,10 @@ class tiny_model {
   [[nodiscard]] const tiny_shape& shape() const { return shape_; }
   [[nodiscard]] const std::string& file() const { return file_; }
 
-  [[nodiscard]] std::shared_ptr<const decoder_weights> load() const {
+  [[nodiscard]] std::shared_ptr<const decoder_weights> load(int ranks = 1) const {
     thread_pool pool{1};
     return std::make_shared<const decoder_weights>(
-        load_decoder(model::checkpoint::open(file_), pool));
+        load_decoder(model::checkpoint::open(file_), pool, {}, ranks));
   }
   [[nodiscard]] model::tokenizer words() const {
     return model::load_tokenizer(model::checkpoint::open(file_));
@@ -104,7 +111,8 @@ class tiny_model {
     const std::string arch = shape_.architecture;
     writer_.text("general.architecture", arch).u32(arch + ".embedding_length", 64);
     writer_.u32(arch + ".block_count", static_cast<std::uint32_t>(shape_.layers));
-    writer_.u32(arch + ".attention.head_count", 4).u32(arch + ".attention.head_count_kv", 2);
+    writer_.u32(arch + ".attention.head_count", static_cast<std::uint32_t>(shape_.heads));
+    writer_.u32(arch + ".attention.head_count_kv", static_cast<std::uint32_t>(shape_.kv_heads));
     writer_.u32(arch + ".attention.key_length", 16).u32(arch + ".attention.value_length", 16);
     writer_.u32(arch + ".feed_forward_length", 128).u32(arch + ".context_length", 512);
     writer_.f32(arch + ".attention.layer_norm_rms_epsilon", 1e-5F);
@@ -117,7 +125,7 @@ class tiny_model {
     }
     std::vector<std::string> tokens{"<unk>", "<s>", "</s>"};
     std::vector<std::int32_t> types{2, 3, 3};
-    for (char c = '!'; tokens.size() < tiny_shape::vocabulary; ++c) {
+    for (char c = '!'; tokens.size() < shape_.tokens; ++c) {
       tokens.emplace_back(1, c);
       types.push_back(1);
     }
@@ -128,8 +136,8 @@ class tiny_model {
 
   void add_tensors() {
     const tiny_shape& s = shape_;
-    matrix("token_embd", s.vocabulary, s.hidden, s.gemma ? 0.3F : 1.0F);
-    if (!s.gemma) matrix("output", s.vocabulary, s.hidden, 0.3F);
+    matrix("token_embd", s.tokens, s.hidden, s.gemma ? 0.3F : 1.0F);
+    if (!s.gemma) matrix("output", s.tokens, s.hidden, 0.3F);
     vector("output_norm.weight", s.hidden, 1);
     for (std::size_t layer = 0; layer < s.layers; ++layer) {
       const std::string at = "blk." + std::to_string(layer) + ".";
@@ -147,6 +155,8 @@ class tiny_model {
       if (s.qkv_bias) vector(at + "attn_k.bias", kv, 0);
       if (s.qkv_bias) vector(at + "attn_v.bias", kv, 0);
       matrix(at + "attn_output", s.hidden, s.heads * s.head_dim, 0.2F);
+      if (s.output_bias) vector(at + "attn_output.bias", s.hidden, 0);
+      if (s.output_bias) vector(at + "ffn_down.bias", s.hidden, 0);
       matrix(at + "ffn_gate", s.mlp, s.hidden, 0.2F);
       matrix(at + "ffn_up", s.mlp, s.hidden, 0.2F);
       matrix(at + "ffn_down", s.hidden, s.mlp, 0.1F);
@@ -244,11 +254,22 @@ class tiny_model {
     }
   }
 
-  /// The cache keeps keys and values in half precision.
-  static void round_as_kept(rows& x) {
+  /// The cache keeps keys and values in half precision, or heads of 8 bits with a
+  /// scale in half precision.
+  void round_as_kept(rows& x) const {
+    const auto half = [](double value) {
+      return double{model::half_to_float(model::float_to_half(static_cast<float>(value)))};
+    };
     for (row& r : x) {
-      for (double& value : r) {
-        value = model::half_to_float(model::float_to_half(static_cast<float>(value)));
+      for (std::size_t i = 0; i < r.size(); i += tiny_shape::head_dim) {
+        const std::span head{r.data() + i, tiny_shape::head_dim};
+        double largest = 0;
+        for (const double value : head) largest = std::max(largest, std::fabs(value));
+        const double step = half(largest / 127);
+        for (double& value : head) {
+          value = shape_.kv_dtype == model::kv_dtype::int8 ? step * std::nearbyint(value / step)
+                                                           : half(value);
+        }
       }
     }
   }
@@ -267,8 +288,8 @@ class tiny_model {
     rows out(x.size(), row(q[0].size()));
     for (std::size_t t = 0; t < x.size(); ++t) {
       const std::size_t first = local && t + 1 > shape_.window ? t + 1 - shape_.window : 0;
-      for (std::size_t h = 0; h < tiny_shape::heads; ++h) {
-        const std::size_t shared = h / (tiny_shape::heads / tiny_shape::kv_heads) * dim;
+      for (std::size_t h = 0; h < shape_.heads; ++h) {
+        const std::size_t shared = h / (shape_.heads / shape_.kv_heads) * dim;
         row weights;
         double total = 0;
         for (std::size_t s = first; s <= t; ++s) {

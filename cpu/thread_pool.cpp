@@ -50,22 +50,30 @@ void thread_pool::run(std::size_t chunks, const std::function<void(std::size_t)>
     return;
   }
   task_ = &task;
-  chunks_ = chunks;
-  next_.store(0, std::memory_order_relaxed);
-  busy_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
+  left_.store(static_cast<std::uint32_t>(chunks), std::memory_order_relaxed);
+  tickets_.store(std::uint64_t{chunks} << 32U, std::memory_order_release);
   call_.fetch_add(1, std::memory_order_release);
   call_.notify_all();
   take_chunks();
-  for (std::uint32_t left = busy_.load(std::memory_order_acquire); left != 0;
-       left = busy_.load(std::memory_order_acquire)) {
-    wait_for_change(busy_, left);
+  for (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0;
+       left = left_.load(std::memory_order_acquire)) {
+    wait_for_change(left_, left);
   }
 }
 
 void thread_pool::take_chunks() {
-  for (std::size_t at = next_.fetch_add(1, std::memory_order_relaxed); at < chunks_;
-       at = next_.fetch_add(1, std::memory_order_relaxed)) {
-    (*task_)(at);
+  std::uint64_t ticket = tickets_.load(std::memory_order_acquire);
+  for (;;) {
+    const std::uint64_t chunks = ticket >> 32U;
+    const std::uint64_t next = ticket & 0xFFFF'FFFFU;
+    if (next >= chunks) return;
+    if (!tickets_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+      continue;
+    }
+    (*task_)(next);
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
+    ticket = tickets_.load(std::memory_order_acquire);
   }
 }
 
@@ -78,7 +86,6 @@ void thread_pool::work() {
     seen = call;
     if (ending_) return;
     take_chunks();
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
   }
 }
 

@@ -1,8 +1,9 @@
 // Threads for the inside of a step. Work is cut into chunks that threads take as
 // they come free, so a thread that the system preempts delays one chunk, not its
-// share of all. Between pieces of work a worker spins for a moment, since the
-// next piece follows within microseconds; then it sleeps, so that an idle engine
-// costs nothing and a step does not starve the actors beside it.
+// share of all, and one that has not even woken up delays nothing. Between pieces of
+// work a worker spins for a moment, since the next piece follows within microseconds;
+// then it sleeps, so that an idle engine costs nothing and a step does not starve the
+// actors beside it.
 //
 //   thread_pool pool{2};
 //   pool.run(tiles, [&](std::size_t tile) { … });   // returns when all are done
@@ -38,15 +39,17 @@ class thread_pool {
   void work();
   void take_chunks();
 
-  std::vector<std::jthread> workers_;
+  /// Set before `tickets_` is, read only by who holds a ticket.
   const std::function<void(std::size_t)>* task_ = nullptr;
-  std::size_t chunks_ = 0;
+  /// Chunks of this call in the upper half, the next to take in the lower: one word,
+  /// so that a thread that comes late takes a chunk of the present call or none.
+  std::atomic<std::uint64_t> tickets_ = 0;
+  /// Chunks of this call that are not done.
+  std::atomic<std::uint32_t> left_ = 0;
   /// Counts calls of run(): a change tells the workers that there is work.
   std::atomic<std::uint32_t> call_ = 0;
-  std::atomic<std::size_t> next_ = 0;
-  /// Workers that are not done with this call.
-  std::atomic<std::uint32_t> busy_ = 0;
   std::atomic<bool> ending_ = false;
+  std::vector<std::jthread> workers_;
 };
 
 }  // namespace octavo::cpu

@@ -16,6 +16,16 @@ constexpr std::size_t tiles_per_chunk = 8;
 /// Tokens that a thread attends for at a time.
 constexpr std::uint32_t tokens_per_item = 16;
 
+// How many 8-bit terms (activations.hpp) the inputs of a kind of weight are rounded to.
+// One costs SmolLM2-135M and Gemma-3-270M 0.004 of mean KL divergence from float32
+// (bench/reference/compare_transformers.py). A quarter of that comes of the head's
+// inputs and another of the values', which take few products: the head's are computed
+// for sampled rows only. Queries and keys together make a twelfth, the others a fifth
+// each, for half as much work again in a prefill with a second term.
+constexpr std::size_t plain_terms = 1;
+constexpr std::size_t value_terms = 2;
+constexpr std::size_t head_terms = 2;
+
 std::size_t chunks_of(const packed_weights& weight) {
   return (weight.row_tiles() + tiles_per_chunk - 1) / tiles_per_chunk;
 }
@@ -40,6 +50,8 @@ void norm_heads(std::vector<float>& rows, std::size_t row, std::size_t heads, st
 decoder::decoder(const decoder_weights& weights, thread_pool& pool, kv_cache& cache)
     : weights_(weights),
       config_(weights.config),
+      ranks_(static_cast<std::size_t>(weights.ranks())),
+      kv_heads_(static_cast<std::size_t>(model::kv_heads_per_gpu(config_, weights.ranks()))),
       pool_(pool),
       cache_(cache),
       global_angles_(weights.config, false),
@@ -71,7 +83,9 @@ void decoder::embed(const decoder_batch& batch) {
   hidden_.resize(rows_ * width);
   pool_.run(rows_, [&](std::size_t row) {
     float* out = hidden_.data() + row * width;
-    weights_.embedding.read_row(static_cast<std::size_t>(batch.tokens[row]), {out, width});
+    const auto token = static_cast<std::size_t>(batch.tokens[row]);
+    const std::size_t of_rank = weights_.embedding[0].rows();
+    weights_.embedding[token / of_rank].read_row(token % of_rank, {out, width});
     if (factor != 1) scale(out, factor, width, out);
   });
 }
@@ -93,46 +107,74 @@ void decoder::prepare_angles(const decoder_batch& batch) {
   }
 }
 
-// Norms rows of hidden_ (all, or those given) and quantizes them for products.
-void decoder::normalize(std::span<const float> weight, std::span<const std::uint32_t> rows) {
+// Makes room for the next products' input: for each of `terms` as many parts of that
+// many terms as there are ranks to share the columns.
+void decoder::take_inputs(std::size_t rows, std::size_t width,
+                          std::initializer_list<std::size_t> terms, std::size_t ranks) {
+  input_width_ = width;
+  inputs_.resize(rows * width);
+  parts_.resize(terms.size() * ranks);
+  std::size_t part = 0;
+  for (const std::size_t count : terms) {
+    for (std::size_t rank = 0; rank < ranks; ++rank, ++part) {
+      parts_[part].first_column = rank * (width / ranks);
+      parts_[part].rows.resize(rows, width / ranks, count);
+    }
+  }
+}
+
+void decoder::quantize_inputs(std::size_t row) {
+  const float* from = inputs_.data() + row * input_width_;
+  for (input_part& part : parts_) part.rows.quantize(row, from + part.first_column);
+}
+
+// Norms rows of hidden_ (all, or those given) and quantizes them for products, once
+// with each of these numbers of terms.
+void decoder::normalize(std::span<const float> weight, std::initializer_list<std::size_t> terms,
+                        std::span<const std::uint32_t> rows) {
   const auto width = static_cast<std::size_t>(config_.hidden_size);
   const std::size_t count = rows.empty() ? rows_ : rows.size();
-  normed_.resize(count * width);
-  quantized_.resize(count, width);
+  take_inputs(count, width, terms);
   pool_.run(count, [&](std::size_t i) {
     const std::size_t from = rows.empty() ? i : rows[i];
-    float* out = normed_.data() + i * width;
     rms_norm(hidden_.data() + from * width, weight.data(), width,
-             static_cast<float>(config_.norm_epsilon), out);
-    quantized_.quantize(i, out);
+             static_cast<float>(config_.norm_epsilon), inputs_.data() + i * width);
+    quantize_inputs(i);
   });
 }
 
-// Several products that share the input in normed_ and quantized_, as one piece of
-// work, so that threads meet once.
-void decoder::multiply(std::span<const product> products) {
-  order_inputs(products);
+// The products in products_, which share the input, as one piece of work, so that
+// threads meet once.
+void decoder::multiply() {
+  order_inputs();
   std::size_t chunks = 0;
-  for (const product& p : products) chunks += chunks_of(p.weight);
+  for (const product& p : products_) chunks += chunks_of(p.weight);
   pool_.run(chunks, [&](std::size_t chunk) {
     std::size_t which = 0;
-    while (chunk >= chunks_of(products[which].weight)) chunk -= chunks_of(products[which++].weight);
-    const product& p = products[which];
-    multiply_tiles(p, p.weight.input_order().empty() ? quantized_ : ordered_[which], chunk);
+    while (chunk >= chunks_of(products_[which].weight)) {
+      chunk -= chunks_of(products_[which++].weight);
+    }
+    const product& p = products_[which];
+    const bool plain = p.weight.input_order().empty();
+    multiply_tiles(p, plain ? parts_[p.part].rows : ordered_[which], chunk);
   });
+  products_.clear();
 }
 
 // Quantizes the input once more for weights that put their inputs into an order of
 // their own (GPTQ with desc_act).
-void decoder::order_inputs(std::span<const product> products) {
-  if (ordered_.size() < products.size()) ordered_.resize(products.size());
-  for (std::size_t which = 0; which < products.size(); ++which) {
-    const packed_weights& weight = products[which].weight;
+void decoder::order_inputs() {
+  if (ordered_.size() < products_.size()) ordered_.resize(products_.size());
+  for (std::size_t which = 0; which < products_.size(); ++which) {
+    const packed_weights& weight = products_[which].weight;
     const auto order = weight.input_order();
     if (order.empty()) continue;
-    ordered_[which].resize(quantized_.rows(), weight.inputs());
-    pool_.run(quantized_.rows(), [&](std::size_t row) {
-      ordered_[which].quantize_ordered(row, &normed_[row * weight.columns()], order);
+    const input_part& part = parts_[products_[which].part];
+    const float* from = inputs_.data() + part.first_column;
+    const std::size_t rows = part.rows.rows();
+    ordered_[which].resize(rows, weight.inputs(), part.rows.terms());
+    pool_.run(rows, [&](std::size_t row) {
+      ordered_[which].quantize_ordered(row, from + row * input_width_, order);
     });
   }
 }
@@ -140,21 +182,45 @@ void decoder::order_inputs(std::span<const product> products) {
 void decoder::multiply_tiles(const product& p, const quantized_rows& input,
                              std::size_t chunk) const {
   const packed_weights& w = p.weight;
-  const std::size_t rows = quantized_.rows();
   const std::size_t first = chunk * tiles_per_chunk;
   const std::size_t tiles = std::min(tiles_per_chunk, w.row_tiles() - first);
   if (w.takes_floats()) {
-    matmul(w, float_rows{normed_.data(), rows, w.columns()}, first, tiles, p.out, w.rows());
+    const float* from = inputs_.data() + parts_[p.part].first_column;
+    matmul(w, float_rows{from, input.rows(), input_width_}, first, tiles, p.out, p.stride);
   } else {
-    matmul(w, input, first, tiles, p.out, w.rows());
+    matmul(w, input, first, tiles, p.out, p.stride);
   }
   if (p.bias.empty()) return;
   const std::size_t begin = first * tile_rows;
   const std::size_t count = std::min(tiles * tile_rows, w.rows() - begin);
-  for (std::size_t row = 0; row < rows; ++row) {
-    float* out = p.out + row * w.rows() + begin;
+  for (std::size_t row = 0; row < input.rows(); ++row) {
+    float* out = p.out + row * p.stride + begin;
     add(out, p.bias.data() + begin, count, out);
   }
+}
+
+// Adds each rank's product of `part`, the whole input; rows of `out` are `width` wide and
+// hold one rank's outputs behind another's.
+void decoder::multiply_by_rank(const layer_weights& layer, linear rank_weights::*member,
+                               std::size_t part, std::vector<float>& out, std::size_t width) {
+  out.resize(rows_ * width);
+  float* to = out.data();
+  for (const rank_weights& rank : layer.ranks) {
+    const linear& of = rank.*member;
+    products_.push_back({of.weight, of.bias, part, to, width});
+    to += of.weight.rows();
+  }
+}
+
+// Multiplies each rank's part of the input; the products are summed later.
+void decoder::sum_by_rank(const layer_weights& layer, linear rank_weights::*member) {
+  const auto width = static_cast<std::size_t>(config_.hidden_size);
+  projected_.resize(ranks_ * rows_ * width);
+  for (std::size_t rank = 0; rank < ranks_; ++rank) {
+    const linear& of = layer.ranks[rank].*member;
+    products_.push_back({of.weight, of.bias, rank, &projected_[rank * rows_ * width], width});
+  }
+  multiply();
 }
 
 // Norms and turns queries and keys, and puts keys and values into their pages.
@@ -162,7 +228,7 @@ void decoder::place_heads(const decoder_batch& batch, const layer_weights& layer
                           std::int64_t number) {
   const auto dim = static_cast<std::size_t>(config_.head_dim);
   const auto heads = static_cast<std::size_t>(config_.heads);
-  const auto kv_heads = static_cast<std::size_t>(config_.kv_heads);
+  const std::size_t kv_heads = ranks_ * kv_heads_;
   const std::size_t pairs = global_angles_.dimensions() / 2;
   const bool local = slides(number);
   const auto& cosines = local ? local_cosines_ : cosines_;
@@ -182,42 +248,44 @@ void decoder::place_heads(const decoder_batch& batch, const layer_weights& layer
         rope(query_.data() + (row * heads + h) * dim, cosine, sine, pairs, style);
       }
       const auto position = s.first_position + static_cast<std::int32_t>(i);
-      const kv_page page = cache_.at(number, s.where->tables[group], s.where->first[group],
-                                     position / kv_cache::block_size);
       for (std::size_t h = 0; h < kv_heads; ++h) {
+        const kv_page page = cache_.at(h / kv_heads_, number, s.where->tables[group],
+                                       s.where->first[group], position / kv_cache::block_size);
         float* key = key_.data() + (row * kv_heads + h) * dim;
         rope(key, cosine, sine, pairs, style);
-        write_kv(page, h, static_cast<std::size_t>(position % kv_cache::block_size), dim, key,
-                 value_.data() + (row * kv_heads + h) * dim);
+        write_kv(page, h % kv_heads_, static_cast<std::size_t>(position % kv_cache::block_size),
+                 dim, key, value_.data() + (row * kv_heads + h) * dim);
       }
     }
   });
 }
 
 void decoder::attend(const decoder_batch& batch, const layer_weights& layer, std::int64_t number) {
-  query_.resize(rows_ * static_cast<std::size_t>(config_.query_size()));
-  key_.resize(rows_ * static_cast<std::size_t>(config_.kv_size()));
-  value_.resize(key_.size());
-  normalize(layer.attention_norm);
-  multiply(std::array{product{layer.q.weight, layer.q.bias, query_.data()},
-                      product{layer.k.weight, layer.k.bias, key_.data()},
-                      product{layer.v.weight, layer.v.bias, value_.data()}});
+  const auto width = static_cast<std::size_t>(config_.query_size());
+  const std::size_t kv_width = ranks_ * kv_heads_ * static_cast<std::size_t>(config_.head_dim);
+  normalize(layer.attention_norm, {plain_terms, value_terms});
+  multiply_by_rank(layer, &rank_weights::q, 0, query_, width);
+  multiply_by_rank(layer, &rank_weights::k, 0, key_, kv_width);
+  multiply_by_rank(layer, &rank_weights::v, 1, value_, kv_width);
+  multiply();
   place_heads(batch, layer, number);
   attend_pages(batch, number);
-  requantize(mixed_, static_cast<std::size_t>(config_.query_size()));
-  projected_.resize(rows_ * static_cast<std::size_t>(config_.hidden_size));
-  multiply(std::array{product{layer.output.weight, layer.output.bias, projected_.data()}});
+  take_inputs(rows_, width, {plain_terms}, ranks_);
+  pool_.run(rows_, [&](std::size_t row) {
+    std::copy_n(&mixed_[row * width], width, &inputs_[row * width]);
+    quantize_inputs(row);
+  });
+  sum_by_rank(layer, &rank_weights::output);
   add_to_hidden(layer.post_attention_norm);
 }
 
 // Every (sequence, key-value head, run of tokens) is a piece of work of its own.
 void decoder::attend_pages(const decoder_batch& batch, std::int64_t number) {
   const auto dim = static_cast<std::size_t>(config_.head_dim);
-  const auto kv_heads = static_cast<std::size_t>(config_.kv_heads);
   const auto stride = static_cast<std::size_t>(config_.query_size());
   attention_shape shape;
   shape.head_dim = dim;
-  shape.group = static_cast<std::size_t>(config_.heads / config_.kv_heads);
+  shape.group = static_cast<std::size_t>(config_.heads) / (ranks_ * kv_heads_);
   shape.scale = attention_scale(config_);
   shape.window = slides(number) ? static_cast<std::size_t>(config_.sliding_window) : 0;
   shape.soft_cap = static_cast<float>(config_.attention_soft_cap);
@@ -225,22 +293,24 @@ void decoder::attend_pages(const decoder_batch& batch, std::int64_t number) {
   items_.clear();
   for (std::uint32_t which = 0; which < batch.sequences.size(); ++which) {
     for (std::uint32_t first = 0; first < batch.sequences[which].rows; first += tokens_per_item) {
-      for (std::uint32_t h = 0; h < kv_heads; ++h) items_.push_back({which, first, h});
+      for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+        for (std::uint32_t h = 0; h < kv_heads_; ++h) items_.push_back({which, first, rank, h});
+      }
     }
   }
   mixed_.resize(query_.size());
   pool_.run(items_.size(), [&](std::size_t i) {
     const attention_item& item = items_[i];
     const batch_sequence& s = batch.sequences[item.sequence];
-    const std::size_t offset =
-        (s.first_row + item.first) * stride + item.kv_head * shape.group * dim;
+    const std::size_t head = (item.rank * kv_heads_ + item.kv_head) * shape.group;
+    const std::size_t offset = (s.first_row + item.first) * stride + head * dim;
     const std::size_t group = cache_.group_of(number);
     attention_work work;
     work.q = query_.data() + offset;
     work.q_stride = stride;
     work.first_position = static_cast<std::size_t>(s.first_position) + item.first;
     work.tokens = std::min(tokens_per_item, s.rows - item.first);
-    work.pages = pages_.data() + page_begin_[item.sequence];
+    work.pages = pages_.data() + page_begin_[item.sequence * ranks_ + item.rank];
     work.first_page = static_cast<std::size_t>(s.where->first[group]);
     work.kv_head = item.kv_head;
     work.out = mixed_.data() + offset;
@@ -249,55 +319,52 @@ void decoder::attend_pages(const decoder_batch& batch, std::int64_t number) {
   });
 }
 
-// The pages of each sequence in this layer, one sequence behind another.
+// The pages of each sequence and rank in this layer, one behind another.
 void decoder::gather_pages(const decoder_batch& batch, std::int64_t number) {
   const std::size_t group = cache_.group_of(number);
   pages_.clear();
   page_begin_.clear();
   for (const batch_sequence& s : batch.sequences) {
-    page_begin_.push_back(pages_.size());
     const std::int32_t first = s.where->first[group];
     const std::int32_t end =
         (s.first_position + static_cast<std::int32_t>(s.rows) - 1) / kv_cache::block_size + 1;
-    for (std::int32_t index = first; index < end; ++index) {
-      pages_.push_back(cache_.at(number, s.where->tables[group], first, index));
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+      page_begin_.push_back(pages_.size());
+      for (std::int32_t index = first; index < end; ++index) {
+        pages_.push_back(cache_.at(rank, number, s.where->tables[group], first, index));
+      }
     }
   }
 }
 
-// Makes `values`, `width` wide, the input of the next products.
-void decoder::requantize(const std::vector<float>& values, std::size_t width) {
-  normed_.assign(values.begin(), values.end());
-  quantized_.resize(rows_, width);
-  pool_.run(rows_, [&](std::size_t row) { quantized_.quantize(row, &normed_[row * width]); });
-}
-
 void decoder::feed_forward(const layer_weights& layer) {
   const auto width = static_cast<std::size_t>(config_.intermediate_size);
-  normalize(layer.mlp_norm);
-  gate_.resize(rows_ * width);
-  up_.resize(rows_ * width);
-  multiply(std::array{product{layer.gate.weight, layer.gate.bias, gate_.data()},
-                      product{layer.up.weight, layer.up.bias, up_.data()}});
+  normalize(layer.mlp_norm, {plain_terms});
+  multiply_by_rank(layer, &rank_weights::gate, 0, gate_, width);
+  multiply_by_rank(layer, &rank_weights::up, 0, up_, width);
+  multiply();
   const bool gelu = config_.mlp_activation == model::activation::gelu_tanh;
-  normed_.resize(rows_ * width);
-  quantized_.resize(rows_, width);
+  take_inputs(rows_, width, {plain_terms}, ranks_);
   pool_.run(rows_, [&](std::size_t row) {
-    float* out = normed_.data() + row * width;
+    float* out = inputs_.data() + row * width;
     const float* gate = gate_.data() + row * width;
     const float* up = up_.data() + row * width;
     gelu ? gelu_multiply(gate, up, width, out) : silu_multiply(gate, up, width, out);
-    quantized_.quantize(row, out);
+    quantize_inputs(row);
   });
-  multiply(std::array{product{layer.down.weight, layer.down.bias, projected_.data()}});
+  sum_by_rank(layer, &rank_weights::down);
   add_to_hidden(layer.post_mlp_norm);
 }
 
+// Sums the ranks' products in rank order and takes the sum into hidden_.
 void decoder::add_to_hidden(std::span<const float> norm) {
   const auto width = static_cast<std::size_t>(config_.hidden_size);
   pool_.run(rows_, [&](std::size_t row) {
     float* branch = projected_.data() + row * width;
     float* hidden = hidden_.data() + row * width;
+    for (std::size_t rank = 1; rank < ranks_; ++rank) {
+      add(branch, branch + rank * rows_ * width, width, branch);
+    }
     if (!norm.empty()) {
       rms_norm(branch, norm.data(), width, static_cast<float>(config_.norm_epsilon), branch);
     }
@@ -307,10 +374,15 @@ void decoder::add_to_hidden(std::span<const float> norm) {
 
 std::span<float> decoder::compute_logits(const decoder_batch& batch) {
   if (batch.logit_rows.empty()) return {};
-  normalize(weights_.output_norm, batch.logit_rows);
+  normalize(weights_.output_norm, {head_terms}, batch.logit_rows);
   const auto width = static_cast<std::size_t>(config_.vocab_size);
   logits_.resize(batch.logit_rows.size() * width);
-  multiply(std::array{product{weights_.head_weights(), {}, logits_.data()}});
+  float* out = logits_.data();
+  for (const packed_weights& part : weights_.head_weights()) {
+    products_.push_back({part, {}, 0, out, width});
+    out += part.rows();
+  }
+  multiply();
   if (config_.final_soft_cap > 0) {
     const auto cap = static_cast<float>(config_.final_soft_cap);
     pool_.run(batch.logit_rows.size(), [&](std::size_t row) {

@@ -2,12 +2,19 @@
 // prefill chunks and decodes alike. One description serves every family: what a
 // model lacks (biases, norms, caps, windows) is skipped.
 //
+// The ranks of a tensor-parallel group are computed here side by side: queries,
+// keys, values and the MLP's inner rows of all ranks stand in one row, one rank's
+// share behind another, and of the sums over ranks each rank has a buffer of its
+// own, added up in rank order. One rank alone is the usual case, not another path.
+//
 // Each row's numbers depend on the row's own sequence alone: not on its company,
 // on how a prompt was cut into chunks, or on the number of threads, bit by bit.
+// They do depend on the number of ranks, in the last digits.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -36,7 +43,7 @@ struct decoder_batch {
 
 class decoder {
  public:
-  /// Weights, pool and cache outlive this.
+  /// Weights, pool and cache outlive this. The cache is one for the weights' ranks.
   decoder(const decoder_weights& weights, thread_pool& pool, kv_cache& cache);
 
   /// Computes the batch, writes its K and V, and returns the logits, one row of
@@ -51,17 +58,26 @@ class decoder {
   void place_heads(const decoder_batch& batch, const layer_weights& layer, std::int64_t number);
   void attend_pages(const decoder_batch& batch, std::int64_t number);
   void gather_pages(const decoder_batch& batch, std::int64_t number);
-  void requantize(const std::vector<float>& values, std::size_t width);
   void feed_forward(const layer_weights& layer);
-  void normalize(std::span<const float> weight, std::span<const std::uint32_t> rows = {});
-  /// A weight, its bias (may be empty), and where the product goes.
+  void normalize(std::span<const float> weight, std::initializer_list<std::size_t> terms,
+                 std::span<const std::uint32_t> rows = {});
+  void take_inputs(std::size_t rows, std::size_t width, std::initializer_list<std::size_t> terms,
+                   std::size_t ranks = 1);
+  void quantize_inputs(std::size_t row);
+  /// A weight and its bias (may be empty), which of parts_ it takes, and
+  /// where the product goes: `stride` floats from a row to the next.
   struct product {
     const packed_weights& weight;
     std::span<const float> bias;
-    float* out;
+    std::size_t part = 0;
+    float* out = nullptr;
+    std::size_t stride = 0;
   };
-  void multiply(std::span<const product> products);
-  void order_inputs(std::span<const product> products);
+  void multiply();
+  void multiply_by_rank(const layer_weights& layer, linear rank_weights::*member, std::size_t part,
+                        std::vector<float>& out, std::size_t width);
+  void sum_by_rank(const layer_weights& layer, linear rank_weights::*member);
+  void order_inputs();
   void multiply_tiles(const product& p, const quantized_rows& input, std::size_t chunk) const;
   void add_to_hidden(std::span<const float> norm);
   [[nodiscard]] std::span<float> compute_logits(const decoder_batch& batch);
@@ -69,6 +85,8 @@ class decoder {
 
   const decoder_weights& weights_;
   const model::model_config& config_;
+  std::size_t ranks_;
+  std::size_t kv_heads_;  ///< of one rank
   thread_pool& pool_;
   kv_cache& cache_;
   rope_angles global_angles_;
@@ -77,20 +95,31 @@ class decoder {
 
   // Row-major scratch, one row for each token.
   std::vector<float> hidden_;
-  std::vector<float> normed_;
   std::vector<float> query_, key_, value_, mixed_;
   std::vector<float> gate_, up_;
+  /// A rank's rows behind another's.
   std::vector<float> projected_;
   std::vector<float> cosines_, sines_, local_cosines_, local_sines_;
   std::vector<float> logits_;
-  quantized_rows quantized_;
-  /// The same rows in the order of inputs that a weight wants, by product.
+
+  /// The input of the next products: rows of floats, and the runs of columns that
+  /// products take of it, quantized.
+  std::vector<float> inputs_;
+  std::size_t input_width_ = 0;
+  struct input_part {
+    std::size_t first_column = 0;
+    quantized_rows rows;
+  };
+  std::vector<input_part> parts_;
+  std::vector<product> products_;
+  /// A part of the input in the order that a weight wants, by product.
   std::vector<quantized_rows> ordered_;
 
-  /// A run of one sequence's tokens against one key-value head.
+  /// A run of one sequence's tokens against one key-value head of a rank.
   struct attention_item {
     std::uint32_t sequence = 0;
     std::uint32_t first = 0;
+    std::uint32_t rank = 0;
     std::uint32_t kv_head = 0;
   };
   std::vector<attention_item> items_;

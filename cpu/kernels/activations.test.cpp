@@ -67,6 +67,41 @@ TEST_CASE("a hand-computed block of activations") {
   }
 }
 
+TEST_CASE("a second term leaves a 254th of the first one's error") {
+  for (const isa kind : available_isas()) {
+    INFO(to_string(kind));
+    constexpr std::size_t columns = 90;  // the last block is not whole
+    const auto values = make_random_rows(7, columns, 8);
+    // An order that reverses the columns, its padding first.
+    std::vector<std::int32_t> order(96, -1);
+    for (std::size_t i = 6; i < 96; ++i) order[i] = static_cast<std::int32_t>(95 - i);
+    quantized_rows plain;
+    quantized_rows ordered;
+    plain.resize(7, columns, 2);
+    ordered.resize(7, 96, 2);
+    for (std::size_t m = 0; m < 7; ++m) {
+      plain.quantize(m, values.data() + m * columns, kernels_for(kind));
+      ordered.quantize_ordered(m, values.data() + m * columns, order, kernels_for(kind));
+    }
+    const auto error_of = [&](quantized_rows& x, std::size_t m, std::size_t at, double value) {
+      double sum = 0;
+      for (std::size_t term = 0; term < 2; ++term) {
+        const block_slot slot = x.slot(m, at / 32, term);
+        sum += double{*slot.scale} * slot.codes[at % 32];
+      }
+      return std::fabs(sum - value) / *x.slot(m, at / 32).scale;
+    };
+    for (std::size_t m = 0; m < 7; ++m) {
+      for (std::size_t i = 0; i < columns; ++i) {
+        const double value = values[m * columns + i];
+        // Half a scale over 254, and what floats of up to 127 scales lose.
+        REQUIRE(error_of(plain, m, i, value) <= 0.502 / 254 + 127 * 0x1p-23);
+        REQUIRE(error_of(ordered, m, 95 - i, value) <= 0.502 / 254 + 127 * 0x1p-23);
+      }
+    }
+  }
+}
+
 TEST_CASE("a row's codes are the same in any company") {
   for (const isa kind : available_isas()) {
     constexpr std::size_t columns = 70;

@@ -21,12 +21,20 @@ namespace octavo::cpu {
 /// One layer's share of a block of 16 tokens, fp16. Keys lie transposed, so that a
 /// vector holds one dimension of many tokens: keys[kv_head][dimension][token],
 /// values[kv_head][token][dimension]. Both have kv_heads * 16 * head_dim elements.
+///
+/// Where scales are given, int8 codes lie there instead, in the same order, and a
+/// number is its code times the scale of its token and head: scales[kv_head][token],
+/// fp16. All pages of a call are of one kind.
 struct kv_page {
   std::uint16_t* keys = nullptr;
   std::uint16_t* values = nullptr;
+  std::uint16_t* key_scales = nullptr;
+  std::uint16_t* value_scales = nullptr;
 };
 
-/// Puts one token's key and value of one head into slot 0 .. 15 of a page.
+/// Puts one token's key and value of one head into slot 0 .. 15 of a page. Codes are
+/// within -127 .. 127, each off by half a scale at most, where scale = largest
+/// magnitude / 127 in fp16; a vector that is not finite gets the scale NaN.
 void write_kv(const kv_page& page, std::size_t kv_head, std::size_t slot, std::size_t head_dim,
               const float* key, const float* value);
 

@@ -45,35 +45,55 @@ struct attention_segment {
 };
 
 template <class V>
-const std::byte* page_keys(const attention_shape& shape, const attention_work& work,
-                           std::size_t position) {
-  const kv_page& page = work.pages[position / page_tokens - work.first_page];
-  return reinterpret_cast<const std::byte*>(page.keys +
-                                            work.kv_head * page_tokens * shape.head_dim);
+const kv_page& page_of(const attention_work& work, std::size_t position) {
+  return work.pages[position / page_tokens - work.first_page];
 }
 
+/// The work's head in a page's keys or values (K or V elements are int8 codes or fp16).
+template <class V, bool Codes>
+const std::byte* head_of(const attention_shape& shape, const attention_work& work,
+                         const std::uint16_t* elements) {
+  return reinterpret_cast<const std::byte*>(elements) +
+         (Codes ? 1 : 2) * work.kv_head * page_tokens * shape.head_dim;
+}
+
+/// The scales of a page's 16 tokens for the work's head.
 template <class V>
-const std::byte* page_values(const attention_shape& shape, const attention_work& work,
-                             std::size_t position) {
-  const kv_page& page = work.pages[position / page_tokens - work.first_page];
-  return reinterpret_cast<const std::byte*>(page.values +
-                                            work.kv_head * page_tokens * shape.head_dim);
+const std::byte* scales_of(const attention_work& work, const std::uint16_t* scales) {
+  return reinterpret_cast<const std::byte*>(scales + work.kv_head * page_tokens);
 }
 
-/// Scores of R rows with the 16 tokens of one page: sums over dimensions in order.
-template <class V, int R>
+template <class V, bool Codes>
+[[gnu::always_inline]] inline typename V::floats elements(const std::byte* p) {
+  if constexpr (Codes) {
+    return V::signed_bytes(p, 0);
+  } else {
+    return V::halves(p);
+  }
+}
+
+/// Scores of R rows with the 16 tokens of one page: sums over dimensions in order,
+/// which the scale of a token's codes multiplies at the end.
+template <class V, int R, bool Codes>
 [[gnu::always_inline]] inline void score_page(const attention_rows& rows, const std::byte* keys,
-                                              std::size_t head_dim, std::size_t at,
-                                              attention_segment& s) {
+                                              const std::byte* scales, std::size_t head_dim,
+                                              std::size_t at, attention_segment& s) {
+  constexpr std::size_t size = Codes ? 1 : 2;
   constexpr int parts = static_cast<int>(page_tokens) / V::width;
   typename V::floats sums[R][parts];
   repeat<R>([&](auto r) { repeat<parts>([&](auto i) { sums[r][i] = V::set1(0.0F); }); });
-  for (std::size_t d = 0; d < head_dim; ++d, keys += 2 * page_tokens) {
+  for (std::size_t d = 0; d < head_dim; ++d, keys += size * page_tokens) {
     typename V::floats k[parts];
-    repeat<parts>([&](auto i) { k[i] = V::halves(keys + 2 * V::width * i); });
+    repeat<parts>([&](auto i) { k[i] = elements<V, Codes>(keys + size * V::width * i); });
     repeat<R>([&](auto r) {
       const auto q = V::set1(rows.q[r][d]);
       repeat<parts>([&](auto i) { sums[r][i] = V::fma(k[i], q, sums[r][i]); });
+    });
+  }
+  if constexpr (Codes) {
+    repeat<parts>([&](auto i) {
+      const auto scale = V::halves(scales + 2 * V::width * i);
+      repeat<R>([&](auto r) { sums[r][i] = V::mul(sums[r][i], scale); });
     });
   }
   repeat<R>([&](auto r) {
@@ -112,13 +132,28 @@ void soften(const attention_shape& shape, std::size_t begin, std::size_t end, st
   s.sum[r] = sum_of_lanes<V>(sum);
 }
 
+/// Takes the scales of values' codes into row r's weights in [begin, end) of the
+/// segment, whole pages.
+template <class V>
+void scale_weights(const attention_work& work, std::size_t begin, std::size_t end, std::size_t r,
+                   attention_segment& s) {
+  for (std::size_t page = begin; page < end; page += page_tokens) {
+    const std::byte* scales = scales_of<V>(work, page_of<V>(work, s.first + page).value_scales);
+    for (std::size_t i = 0; i < page_tokens; i += V::width) {
+      float* weights = s.scores[r] + page + i;
+      V::store(weights, V::mul(V::load_floats(weights), V::halves(scales + 2 * i)), V::width);
+    }
+  }
+}
+
 /// Adds weight x value over a run of positions, in order, to C vectors from
 /// dimension d on, of R rows from `row` on.
-template <class V, int R, int C>
+template <class V, int R, int C, bool Codes>
 [[gnu::always_inline]] inline void weigh_columns(const attention_shape& shape,
                                                  const attention_work& work, span_of_positions run,
                                                  std::size_t row, std::size_t d,
                                                  attention_segment& s) {
+  constexpr std::size_t size = Codes ? 1 : 2;
   typename V::floats sums[R][C];
   repeat<R>([&](auto r) {
     repeat<C>([&](auto c) { sums[r][c] = V::load_floats(s.values[row + r] + d + V::width * c); });
@@ -126,11 +161,11 @@ template <class V, int R, int C>
   for (std::size_t position = run.begin; position < run.end;) {
     const std::size_t page_end = (position / page_tokens + 1) * page_tokens;
     const std::size_t stop = page_end < run.end ? page_end : run.end;
-    const std::byte* v =
-        page_values<V>(shape, work, position) + 2 * (position % page_tokens * shape.head_dim + d);
-    for (; position < stop; ++position, v += 2 * shape.head_dim) {
+    const std::byte* v = head_of<V, Codes>(shape, work, page_of<V>(work, position).values) +
+                         size * (position % page_tokens * shape.head_dim + d);
+    for (; position < stop; ++position, v += size * shape.head_dim) {
       typename V::floats value[C];
-      repeat<C>([&](auto c) { value[c] = V::halves(v + 2 * V::width * c); });
+      repeat<C>([&](auto c) { value[c] = elements<V, Codes>(v + size * V::width * c); });
       repeat<R>([&](auto r) {
         const auto weight = V::set1(s.scores[row + r][position - s.first]);
         repeat<C>([&](auto c) { sums[r][c] = V::fma(value[c], weight, sums[r][c]); });
@@ -143,20 +178,22 @@ template <class V, int R, int C>
   });
 }
 
-template <class V, int R>
+template <class V, int R, bool Codes>
 [[gnu::noinline]] void weigh(const attention_shape& shape, const attention_work& work,
                              span_of_positions run, std::size_t row, attention_segment& s) {
   if (run.empty()) return;
   constexpr int columns = R == 1 ? 8 : R == 2 ? 4 : 2;
   std::size_t d = 0;
   for (; d + columns * V::width <= shape.head_dim; d += columns * V::width) {
-    weigh_columns<V, R, columns>(shape, work, run, row, d, s);
+    weigh_columns<V, R, columns, Codes>(shape, work, run, row, d, s);
   }
-  for (; d < shape.head_dim; d += V::width) weigh_columns<V, R, 1>(shape, work, run, row, d, s);
+  for (; d < shape.head_dim; d += V::width) {
+    weigh_columns<V, R, 1, Codes>(shape, work, run, row, d, s);
+  }
 }
 
 /// Scores, softmax and weighted values of one segment for R rows.
-template <class V, int R>
+template <class V, int R, bool Codes>
 [[gnu::noinline]] void attend_segment(const attention_shape& shape, const attention_work& work,
                                       const attention_rows& rows, attention_segment& s) {
   std::size_t begin = s.first + segment_tokens;
@@ -177,24 +214,29 @@ template <class V, int R>
   if (begin >= end) return;
   begin -= begin % page_tokens;
   for (std::size_t page = begin; page < end; page += page_tokens) {
-    score_page<V, R>(rows, page_keys<V>(shape, work, page), shape.head_dim, page - s.first, s);
+    const kv_page& keys = page_of<V>(work, page);
+    score_page<V, R, Codes>(rows, head_of<V, Codes>(shape, work, keys.keys),
+                            Codes ? scales_of<V>(work, keys.key_scales) : nullptr, shape.head_dim,
+                            page - s.first, s);
   }
   const std::size_t last = (end - s.first + page_tokens - 1) / page_tokens * page_tokens;
   for (std::size_t r = 0; r < R; ++r) {
-    if (!s.visible[r].empty()) soften<V>(shape, begin - s.first, last, r, s);
+    if (s.visible[r].empty()) continue;
+    soften<V>(shape, begin - s.first, last, r, s);
+    if constexpr (Codes) scale_weights<V>(work, begin - s.first, last, r, s);
   }
   // A position that some row does not see is not even multiplied by zero for it:
   // what stands there may be infinite.
   if (common.empty()) {
-    for (std::size_t r = 0; r < R; ++r) weigh<V, 1>(shape, work, s.visible[r], r, s);
+    for (std::size_t r = 0; r < R; ++r) weigh<V, 1, Codes>(shape, work, s.visible[r], r, s);
     return;
   }
   for (std::size_t r = 0; r < R; ++r) {
-    weigh<V, 1>(shape, work, {s.visible[r].begin, common.begin}, r, s);
+    weigh<V, 1, Codes>(shape, work, {s.visible[r].begin, common.begin}, r, s);
   }
-  weigh<V, R>(shape, work, common, 0, s);
+  weigh<V, R, Codes>(shape, work, common, 0, s);
   for (std::size_t r = 0; r < R; ++r) {
-    weigh<V, 1>(shape, work, {common.end, s.visible[r].end}, r, s);
+    weigh<V, 1, Codes>(shape, work, {common.end, s.visible[r].end}, r, s);
   }
 }
 
@@ -219,7 +261,7 @@ void merge_segment(std::size_t head_dim, const attention_segment& s, std::size_t
          [&](auto a, auto b) { return V::fma(b, new_factor, V::mul(a, old_factor)); });
 }
 
-template <class V, int R>
+template <class V, int R, bool Codes>
 void attend_rows(const attention_shape& shape, const attention_work& work, attention_rows& rows) {
   std::size_t begin = rows.visible[0].begin;
   std::size_t end = rows.visible[0].end;
@@ -231,7 +273,7 @@ void attend_rows(const attention_shape& shape, const attention_work& work, atten
   attention_segment segment;
   for (segment.first = begin / segment_tokens * segment_tokens; segment.first < end;
        segment.first += segment_tokens) {
-    attend_segment<V, R>(shape, work, rows, segment);
+    attend_segment<V, R, Codes>(shape, work, rows, segment);
     for (std::size_t r = 0; r < R; ++r) merge_segment<V>(shape.head_dim, segment, r, rows);
   }
   for (std::size_t r = 0; r < R; ++r) {
@@ -241,8 +283,8 @@ void attend_rows(const attention_shape& shape, const attention_work& work, atten
   }
 }
 
-template <class V>
-void attend(const attention_shape& shape, const attention_work& work) {
+template <class V, bool Codes>
+void attend_all(const attention_shape& shape, const attention_work& work) {
   attention_rows rows;
   const std::size_t total = work.tokens * shape.group;
   for (std::size_t first = 0; first < total; first += row_tile_max) {
@@ -255,11 +297,17 @@ void attend(const attention_shape& shape, const attention_work& work) {
       rows.out[r] = work.out + token * work.out_stride + head * shape.head_dim;
       rows.visible[r] = {shape.window != 0 && end > shape.window ? end - shape.window : 0, end};
     }
-    if (rows.count == 4) attend_rows<V, 4>(shape, work, rows);
-    if (rows.count == 3) attend_rows<V, 3>(shape, work, rows);
-    if (rows.count == 2) attend_rows<V, 2>(shape, work, rows);
-    if (rows.count == 1) attend_rows<V, 1>(shape, work, rows);
+    if (rows.count == 4) attend_rows<V, 4, Codes>(shape, work, rows);
+    if (rows.count == 3) attend_rows<V, 3, Codes>(shape, work, rows);
+    if (rows.count == 2) attend_rows<V, 2, Codes>(shape, work, rows);
+    if (rows.count == 1) attend_rows<V, 1, Codes>(shape, work, rows);
   }
+}
+
+template <class V>
+void attend(const attention_shape& shape, const attention_work& work) {
+  if (work.pages->key_scales != nullptr) return attend_all<V, true>(shape, work);
+  attend_all<V, false>(shape, work);
 }
 
 }  // namespace octavo::cpu::generic

@@ -7,8 +7,9 @@
 //   start<Z>, step, total                sums of code x input over one block
 //   start_wide, widen, step_wide, total_wide   the same for codes of 8 bits
 //
-// An output's value is one chain of operations over the blocks, in order. Neither
-// the number of rows handled together nor the split into tiles enters it.
+// An output's value is one chain of operations over the blocks, in order, or the sum
+// of two where its activations have two terms. Neither the number of rows handled
+// together nor the split into tiles enters it.
 #pragma once
 
 #include <cstddef>
@@ -173,6 +174,7 @@ struct panel_slot {
   const std::int16_t* pairs;
   /// Rows of the panel.
   std::size_t width;
+  std::size_t terms;
 };
 
 /// How far ahead of its use weight memory is asked for, in bytes.
@@ -183,7 +185,8 @@ template <std::size_t Bytes>
   for (std::size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(at + line);
 }
 
-/// M activation rows times the output rows of V::tiles tiles.
+/// M activation rows times the output rows of V::tiles tiles. Rows of two terms come
+/// in pairs, so that M is even.
 template <class V, layout Kind, int M>
 [[gnu::noinline]] void multiply_block(const weights_view& w, std::size_t tile, panel_slot x,
                                       float* y, std::size_t ldy) {
@@ -218,6 +221,13 @@ template <class V, layout Kind, int M>
   }
   const std::size_t n = tile * tile_rows;
   const std::size_t left = w.rows - n;
+  if constexpr (M % 2 == 0) {
+    if (x.terms == 2) {
+      repeat<M / 2>(
+          [&](auto m) { V::store(y + m * ldy + n, V::add(sums[2 * m], sums[2 * m + 1]), left); });
+      return;
+    }
+  }
   repeat<M>([&](auto m) { V::store(y + m * ldy + n, sums[m], left); });
 }
 
@@ -228,9 +238,13 @@ void multiply_panel(const weights_view& w, std::size_t tile, panel_slot x, float
   const auto step = [&]<int M>(std::integral_constant<int, M>) {
     if constexpr (M <= V::rows_max) {
       for (; m + M <= x.width; m += M) {
-        const panel_slot from{x.codes + m * block_inputs, x.scales + m, x.sums + m, x.pairs + 4 * m,
-                              x.width};
-        multiply_block<V, Kind, M>(w, tile, from, y + m * ldy, ldy);
+        const panel_slot from{x.codes + m * block_inputs,
+                              x.scales + m,
+                              x.sums + m,
+                              x.pairs + 4 * m,
+                              x.width,
+                              x.terms};
+        multiply_block<V, Kind, M>(w, tile, from, y + m / x.terms * ldy, ldy);
       }
     }
   };
@@ -257,12 +271,17 @@ void multiply(const weights_view& w, const rows_view& x, std::size_t first, std:
         const std::size_t row = p * panel_rows;
         const std::size_t at = row * x.blocks;
         const std::size_t width = x.rows - row < panel_rows ? x.rows - row : panel_rows;
-        const panel_slot slot{x.codes + at * block_inputs, x.scales + at, x.sums + at,
-                              x.pairs + at * 4, width};
+        const panel_slot slot{x.codes + at * block_inputs,
+                              x.scales + at,
+                              x.sums + at,
+                              x.pairs + at * 4,
+                              width,
+                              x.terms};
+        float* to = y + row / x.terms * ldy;
         if (wide) {
-          multiply_panel<V, Kind>(w, tile, slot, y + row * ldy, ldy);
+          multiply_panel<V, Kind>(w, tile, slot, to, ldy);
         } else {
-          multiply_panel<One, Kind>(w, tile, slot, y + row * ldy, ldy);
+          multiply_panel<One, Kind>(w, tile, slot, to, ldy);
         }
       }
       tile += wide ? V::tiles : 1;

@@ -114,9 +114,11 @@ struct weights_view {
 };
 
 /// Activation rows as int8, in panels of up to 8 rows that lie side by side
-/// block by block. All panels but the last have 8 rows.
+/// block by block. All panels but the last have 8 rows. Where activations have two
+/// terms, each is a row, and rows 2 m and 2 m + 1 add up to output row m.
 struct rows_view {
   std::size_t rows = 0;
+  std::size_t terms = 1;
   std::size_t blocks = 0;
   const std::int8_t* codes = nullptr;   ///< [panel][block][row][32]
   const float* scales = nullptr;        ///< [panel][block][row]

@@ -23,11 +23,11 @@ struct product {
 
 /// All rows by all columns in one call, or in ranges of `range` tiles.
 product multiply(const packed_weights& w, const std::vector<float>& values, std::size_t rows,
-                 const kernel_table& kernels, std::size_t range = 0) {
+                 const kernel_table& kernels, std::size_t range = 0, std::size_t terms = 1) {
   product out;
   out.y.assign(rows * w.rows(), std::nanf(""));
   const std::size_t step = range == 0 ? w.row_tiles() : range;
-  out.x.resize(rows, w.columns());
+  out.x.resize(rows, w.columns(), terms);
   for (std::size_t m = 0; m < rows; ++m) {
     out.x.quantize(m, values.data() + m * w.columns(), kernels);
   }
@@ -47,8 +47,12 @@ product multiply(const packed_weights& w, const std::vector<float>& values, std:
 double seen_input(product& p, const packed_weights& w, const std::vector<float>& values,
                   std::size_t m, std::size_t k) {
   if (w.takes_floats()) return values[m * w.columns() + k];
-  const block_slot slot = p.x.slot(m, k / 32);
-  return double{*slot.scale} * slot.codes[k % 32];
+  double sum = 0;
+  for (std::size_t term = 0; term < p.x.terms(); ++term) {
+    const block_slot slot = p.x.slot(m, k / 32, term);
+    sum += double{*slot.scale} * slot.codes[k % 32];
+  }
+  return sum;
 }
 
 /// Largest difference to float64 on the same codes, as a share of the sum of
@@ -106,11 +110,13 @@ TEST_CASE("products agree with float64 for every format, shape and instruction s
           const random_matrix stored = make_random_matrix(type, s.n, s.k, 11);
           const packed_weights w(stored.matrix, "w");
           const auto values = make_random_rows(rows, w.columns(), 12);
-          product p = multiply(w, values, rows, kernels);
-          const errors worst = compare(p, w, stored, values, rows);
-          // Float sums of 1536 terms; codes offset by half their range.
-          CHECK(worst.arithmetic < 4e-6);
-          if (!w.takes_floats()) CHECK(worst.quantization < 1.0);
+          for (const std::size_t terms : {1U, 2U}) {
+            product p = multiply(w, values, rows, kernels, 0, terms);
+            const errors worst = compare(p, w, stored, values, rows);
+            // Float sums of 1536 terms; codes offset by half their range.
+            CHECK(worst.arithmetic < 4e-6);
+            if (!w.takes_floats()) CHECK(worst.quantization < (terms == 1 ? 1.0 : 1.0 / 254));
+          }
         }
       }
     }
@@ -139,16 +145,18 @@ TEST_CASE("each row has the same bits alone and in a batch of any size") {
       const packed_weights w(stored.matrix, "w");
       constexpr std::size_t rows_max = 33;
       const auto values = make_random_rows(rows_max, w.columns(), 22);
-      std::vector<float> alone;
-      for (std::size_t m = 0; m < rows_max; ++m) {
-        const std::vector<float> one(values.begin() + m * 512, values.begin() + (m + 1) * 512);
-        const auto y = multiply(w, one, 1, kernels).y;
-        alone.insert(alone.end(), y.begin(), y.end());
-      }
-      for (std::size_t rows = 1; rows <= rows_max; ++rows) {
-        INFO(to_string(kind) << " " << model::info(type).name << " M=" << rows);
-        const auto y = multiply(w, values, rows, kernels).y;
-        REQUIRE(std::memcmp(y.data(), alone.data(), y.size() * sizeof(float)) == 0);
+      for (const std::size_t terms : {1U, 2U}) {
+        std::vector<float> alone;
+        for (std::size_t m = 0; m < rows_max; ++m) {
+          const std::vector<float> one(values.begin() + m * 512, values.begin() + (m + 1) * 512);
+          const auto y = multiply(w, one, 1, kernels, 0, terms).y;
+          alone.insert(alone.end(), y.begin(), y.end());
+        }
+        for (std::size_t rows = 1; rows <= rows_max; ++rows) {
+          INFO(to_string(kind) << " " << model::info(type).name << " M=" << rows << " x" << terms);
+          const auto y = multiply(w, values, rows, kernels, 0, terms).y;
+          REQUIRE(std::memcmp(y.data(), alone.data(), y.size() * sizeof(float)) == 0);
+        }
       }
     }
   }
