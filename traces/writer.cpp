@@ -41,6 +41,8 @@ void append_text(std::string& line, std::string_view text) {
   line += json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+}  // namespace
+
 void append_header(std::string& line, const trace& t) {
   line += R"({"format":"octavo.trace/1")";
   if (t.prefix_block.raw() > 0) {
@@ -56,6 +58,8 @@ void append_header(std::string& line, const trace& t) {
   line += t.notes.empty() ? "}\n" : "]}\n";
 }
 
+namespace {
+
 void append_name(std::string& line, const trace& t, std::uint32_t index) {
   if (t.ids.empty()) {
     append_integer(line, index);
@@ -68,6 +72,8 @@ void append_number(std::string& line, std::string_view key, std::int32_t value) 
   line += key;
   append_integer(line, value);
 }
+
+}  // namespace
 
 void append_request(std::string& line, const trace& t, std::uint32_t index) {
   const request& r = t.requests[index];
@@ -98,6 +104,8 @@ void append_request(std::string& line, const trace& t, std::uint32_t index) {
   }
   line += r.prefix_count > 0 ? "]}\n" : "}\n";
 }
+
+namespace {
 
 /// Hands the text over in chunks of some 64 KiB.
 template <class Sink>

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "model/container/checkpoint.hpp"
 #include "model/kv_arithmetic.hpp"
 #include "sim/catalogue/embedded.hpp"
 
@@ -66,6 +67,9 @@ gpu_spec find_gpu(const std::string& name_or_path) {
 model::model_config find_model(const std::string& name_or_path) {
   if (const auto text = embedded_text("models/", name_or_path)) {
     return model::parse_config(*text, name_or_path);
+  }
+  if (name_or_path.ends_with(".gguf") && std::filesystem::is_regular_file(name_or_path)) {
+    return model::checkpoint::open(name_or_path).config();
   }
   std::string path = name_or_path;
   if (std::filesystem::is_directory(path)) path += "/config.json";

@@ -18,7 +18,8 @@ namespace octavo::sim {
 [[nodiscard]] gpu_spec find_gpu(const std::string& name_or_path);
 
 /// A model by its catalogue name, else from a Hugging Face config.json of that
-/// path (or a folder that holds one). Throws input_error that lists the known names.
+/// path (or a folder that holds one), or from a .gguf file. Throws input_error that
+/// lists the known names.
 [[nodiscard]] model::model_config find_model(const std::string& name_or_path);
 
 /// One line per GPU: peaks, memory, link, price.

@@ -1,40 +1,13 @@
 // Flags of `sim`: see options.hpp.
 #include "sim/cli/options.hpp"
 
-#include <algorithm>
-#include <cstdlib>
-
 #include <CLI/CLI.hpp>
 
 #include "core/error.hpp"
+#include "sim/cli/flag_group.hpp"
 
 namespace octavo::sim {
 namespace {
-
-// Adds options of one help group.
-class flag_group {
- public:
-  flag_group(CLI::App& app, std::string title) : app_(app), title_(std::move(title)) {}
-
-  template <class T>
-  CLI::Option* add(const std::string& name, T& target, const std::string& help) {
-    auto* option = app_.add_option(name, target, help)->group(title_)->capture_default_str();
-    // An empty text would be taken for 0, or for no value at all.
-    option->check([](const std::string& value) {
-      return value.empty() ? std::string{"a value is needed"} : std::string{};
-    });
-    return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  }
-  CLI::Option* add_flag(const std::string& name, bool& target, const std::string& help) {
-    return app_.add_flag(name, target, help)
-        ->group(title_)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  }
-
- private:
-  CLI::App& app_;
-  std::string title_;
-};
 
 void add_what_runs(CLI::App& app, sim_options& o) {
   flag_group g{app, "What runs on what"};
@@ -48,44 +21,6 @@ void add_what_runs(CLI::App& app, sim_options& o) {
   g.add("--host-time", o.host_time, "time to plan and launch a step, as 1ms");
   g.add("--replicas", o.replicas, "engines that run side by side")->check(CLI::Range(1, 64));
   g.add("--router", o.router, "round_robin, least_loaded or prefix_affinity");
-}
-
-void add_engine(CLI::App& app, sim_options& o) {
-  flag_group g{app, "Engine (named as in vllm serve)"};
-  g.add("--tensor-parallel-size,--tp", o.tensor_parallel_size, "GPUs of one replica")
-      ->check(CLI::Range(1, 1024));
-  g.add("--max-model-len", o.max_model_len,
-        "longest prompt plus output in tokens; auto: what the model takes and memory holds");
-  g.add("--gpu-memory-utilization", o.gpu_memory_utilization, "share of GPU memory to use");
-  g.add("--block-size", o.block_size, "tokens of a KV block");
-  g.add("--num-gpu-blocks-override", o.num_gpu_blocks_override, "KV blocks; 0: what memory leaves");
-  g.add("--max-num-seqs", o.max_num_seqs, "sequences that run at once");
-  g.add("--max-num-batched-tokens", o.max_num_batched_tokens,
-        "tokens of a step; 0: 2048, or the model's length without chunked prefill");
-  g.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", o.enable_prefix_caching,
-             "reuse the KV of equal prefixes (on)");
-  g.add_flag("--enable-chunked-prefill,!--no-enable-chunked-prefill", o.enable_chunked_prefill,
-             "cut long prompts into chunks (on)");
-  g.add("--long-prefill-token-threshold", o.long_prefill_token_threshold,
-        "tokens a prompt may take of one step; 0: all");
-  g.add_flag("--scheduler-reserve-full-isl,!--no-scheduler-reserve-full-isl",
-             o.scheduler_reserve_full_isl, "admit only where the whole prompt fits (on)");
-  g.add("--quantization", o.quantization, "weights: auto, fp8, int8, or 4 bits: awq, gptq");
-  g.add("--kv-cache-dtype", o.kv_cache_dtype, "auto, fp8, int8");
-  g.add("--scheduling-policy", o.scheduling_policy, "fcfs, priority or shortest_first");
-  g.add("--max-num-queued-reqs", o.max_num_queued_reqs, "refuse beyond so many waiting; 0: never");
-  g.add("--max-num-queued-tokens", o.max_num_queued_tokens,
-        "refuse beyond so many waiting prompt tokens; 0: never");
-}
-
-void add_policy(CLI::App& app, sim_options& o) {
-  flag_group g{app, "Engine (Octavo's own choices)"};
-  g.add("--policy", o.policy, "continuous, prefill_first, reserve or static");
-  g.add("--kv-layout", o.kv_layout, "paged, or contiguous: max-model-len for each sequence");
-  g.add("--run-ahead", o.run_ahead, "plan a step while one runs: 0 or 1")->check(CLI::Range(0, 1));
-  g.add("--watermark", o.watermark_blocks, "blocks kept free when admitting");
-  g.add("--max-preemptions", o.max_preemptions, "after so many, a request reserves its worst case");
-  g.add("--static-max-wait", o.static_max_wait, "how long a static batch waits to fill");
 }
 
 void add_traffic(CLI::App& app, sim_options& o) {
@@ -147,8 +82,7 @@ parsed_options parse_sim_options(const std::vector<std::string>& arguments) {
       "sim"};
   app.get_formatter()->column_width(38);
   add_what_runs(app, o);
-  add_engine(app, o);
-  add_policy(app, o);
+  add_engine_flags(app, o);
   add_traffic(app, o);
   add_question(app, o);
   add_output(app, o);
@@ -166,22 +100,6 @@ parsed_options parse_sim_options(const std::vector<std::string>& arguments) {
   }
   o.arguments = arguments;
   return parsed;
-}
-
-double parse_duration_us(const std::string& text, const std::string& flag) {
-  char* rest = nullptr;
-  const double value = std::strtod(text.c_str(), &rest);
-  const std::string unit = rest;
-  double scale = 0;
-  if (unit == "s" || unit.empty()) scale = 1e6;
-  if (unit == "ms") scale = 1e3;
-  if (unit == "us") scale = 1;
-  if (unit == "min") scale = 60e6;
-  if (rest == text.c_str() || scale == 0 || !(value >= 0) || value * scale > 1e15) {
-    throw input_error(flag + ": '" + text +
-                      "' is not a duration; write 2s, 50ms, 100us, 1min or seconds");
-  }
-  return value * scale;
 }
 
 }  // namespace octavo::sim

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "sim/cli/engine_flags.hpp"
+
 namespace octavo::sim {
 
-struct sim_options {
+struct sim_options : engine_flags {
   // What runs on what.
   std::string trace;
   std::string model;
@@ -19,32 +21,6 @@ struct sim_options {
   std::string host_time;
   std::int64_t replicas = 1;
   std::string router = "round_robin";
-
-  // The engine, as in vllm serve.
-  std::int64_t tensor_parallel_size = 1;
-  std::string max_model_len = "auto";
-  double gpu_memory_utilization = 0.92;
-  std::int64_t block_size = 16;
-  std::int64_t num_gpu_blocks_override = 0;
-  std::int64_t max_num_seqs = 256;
-  std::int64_t max_num_batched_tokens = 0;
-  bool enable_prefix_caching = true;
-  bool enable_chunked_prefill = true;
-  std::int64_t long_prefill_token_threshold = 0;
-  bool scheduler_reserve_full_isl = true;
-  std::string quantization = "auto";
-  std::string kv_cache_dtype = "auto";
-  std::string scheduling_policy = "fcfs";
-  std::int64_t max_num_queued_reqs = 0;
-  std::int64_t max_num_queued_tokens = 0;
-
-  // The engine, where Octavo has more to choose.
-  std::string policy = "continuous";
-  std::string kv_layout = "paged";
-  std::int64_t run_ahead = 0;
-  std::int64_t watermark_blocks = 0;
-  std::int64_t max_preemptions = 3;
-  std::string static_max_wait = "100ms";
 
   // The traffic.
   double rate_scale = 1;
@@ -94,9 +70,5 @@ struct parsed_options {
 /// Parses arguments without the program's name. Of a flag given twice the last
 /// counts. Throws input_error that names the flag and what is allowed.
 [[nodiscard]] parsed_options parse_sim_options(const std::vector<std::string>& arguments);
-
-/// "2s", "50ms", "100us" or a number of seconds, in microseconds. Throws
-/// input_error naming `flag` where it is none of these or negative.
-[[nodiscard]] double parse_duration_us(const std::string& text, const std::string& flag);
 
 }  // namespace octavo::sim

@@ -2,60 +2,19 @@
 #include "sim/cli/prepare.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
-#include <limits>
 
 #include "core/error.hpp"
 #include "model/kv_arithmetic.hpp"
 #include "sim/catalogue/catalogue.hpp"
 #include "sim/cost/constant.hpp"
+#include "sim/cost/profile.hpp"
 
 namespace octavo::sim {
 namespace {
 
-std::int32_t to_int32(std::int64_t value, const std::string& flag, std::int64_t least) {
-  if (value < least || value > std::numeric_limits<std::int32_t>::max() / 2) {
-    throw input_error(flag + ": " + std::to_string(value) + " is not allowed; " +
-                      std::to_string(least) + " to " +
-                      std::to_string(std::numeric_limits<std::int32_t>::max() / 2) + " are");
-  }
-  return static_cast<std::int32_t>(value);
-}
-
-std::int64_t parse_count(const std::string& text, const std::string& flag,
-                         const std::string& also_allowed) {
-  std::int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc{} || end != text.data() + text.size() || value < 1) {
-    throw input_error(flag + ": '" + text + "' is not allowed; " + also_allowed +
-                      " or a number from 1 are");
-  }
-  return value;
-}
-
-engine_config engine_of(const sim_options& o) {
-  engine_config c;
-  c.policy = parse_policy(o.policy);
-  c.scheduling_policy = parse_ordering(o.scheduling_policy);
-  c.layout = parse_kv_layout(o.kv_layout);
-  c.block_size = token_count{to_int32(o.block_size, "--block-size", 1)};
-  c.max_num_seqs = to_int32(o.max_num_seqs, "--max-num-seqs", 1);
-  c.max_num_samples = std::min(c.max_num_samples, c.max_num_seqs);
-  c.enable_chunked_prefill = o.enable_chunked_prefill;
-  c.enable_prefix_caching = o.enable_prefix_caching;
-  c.long_prefill_token_threshold =
-      token_count{to_int32(o.long_prefill_token_threshold, "--long-prefill-token-threshold", 0)};
-  c.scheduler_reserve_full_isl = o.scheduler_reserve_full_isl;
-  c.watermark = block_count{to_int32(o.watermark_blocks, "--watermark", 0)};
-  c.max_preemptions = to_int32(o.max_preemptions, "--max-preemptions", 0);
-  c.run_ahead = static_cast<std::int32_t>(o.run_ahead);
-  c.static_max_wait =
-      micros{static_cast<std::int64_t>(parse_duration_us(o.static_max_wait, "--static-max-wait"))};
-  c.max_num_queued_reqs = o.max_num_queued_reqs;
-  c.max_num_queued_tokens = o.max_num_queued_tokens;
-  return c;
-}
+/// Tokens of a step where no flag says it, as in vLLM.
+constexpr std::int64_t usual_budget = 2048;
 
 workload_options work_of(const sim_options& o) {
   workload_options w;
@@ -90,11 +49,49 @@ struct machine {
   std::vector<kv_group> groups{kv_group{}};
 };
 
+std::vector<kv_group> groups_of(const model::kv_layout& layout) {
+  std::vector<kv_group> groups;
+  for (const model::kv_group& g : layout.groups) {
+    groups.push_back({token_count{static_cast<std::int32_t>(g.window)},
+                      static_cast<std::int32_t>(g.pool_blocks)});
+  }
+  return groups;
+}
+
 // A duration that may not be zero.
 double positive_duration_us(const std::string& text, const std::string& flag) {
   const double us = parse_duration_us(text, flag);
   if (us <= 0) throw input_error(flag + ": '" + text + "' is not allowed; it must be above 0");
   return us;
+}
+
+// A profile says what it was measured on: no catalogue GPU is needed beside it, but
+// somebody must say how much KV memory there is.
+machine machine_of_profile(const sim_options& o, const engine_config& engine, prepared_run& run) {
+  const model::model_config config = find_model(o.model);
+  profile measured = read_profile(o.profile);
+  if (measured.layers != config.layers || measured.hidden_size != config.hidden_size) {
+    throw input_error("--profile: " + o.profile + " was measured with " +
+                      std::to_string(measured.layers) + " layers of width " +
+                      std::to_string(measured.hidden_size) + ", but --model has " +
+                      std::to_string(config.layers) + " of " + std::to_string(config.hidden_size));
+  }
+  if (o.num_gpu_blocks_override <= 0) {
+    throw input_error("--num-gpu-blocks-override is needed where --profile is given without --gpu");
+  }
+  if (!o.host_time.empty()) measured.host_step_us = parse_duration_us(o.host_time, "--host-time");
+  const model::kv_layout layout =
+      model::make_kv_layout(config, measured.kv, measured.tp, engine.block_size.raw());
+  machine m;
+  m.blocks = o.num_gpu_blocks_override;
+  m.max_positions = config.max_positions;
+  m.groups = groups_of(layout);
+  run.model_name = config.name.empty() ? o.model : config.name;
+  run.gpu_name = measured.gpu;
+  run.gpus = run_gpus(o);
+  run.memory_arithmetic = std::to_string(m.blocks) + " KV blocks, as given";
+  m.cost = std::make_shared<profile_cost>(std::move(measured));
+  return m;
 }
 
 machine machine_without_model(const sim_options& o, prepared_run& run) {
@@ -144,6 +141,9 @@ machine machine_of(const sim_options& o, const engine_config& engine, prepared_r
   cost_options c;
   c.weights = of_flag("--quantization", o.quantization, model::parse_weight_format);
   c.kv = of_flag("--kv-cache-dtype", o.kv_cache_dtype, model::parse_kv_dtype);
+  if (!o.model.empty() && o.gpu.empty() && !o.profile.empty()) {
+    return machine_of_profile(o, engine, run);
+  }
   if (o.model.empty() || o.gpu.empty()) return machine_without_model(o, run);
   c.config = find_model(o.model);
   c.gpu = find_gpu(o.gpu);
@@ -156,11 +156,7 @@ machine machine_of(const sim_options& o, const engine_config& engine, prepared_r
   m.max_positions = c.config.max_positions;
   const model::kv_layout layout =
       model::make_kv_layout(c.config, c.kv, c.tp, engine.block_size.raw());
-  m.groups.clear();
-  for (const model::kv_group& g : layout.groups) {
-    m.groups.push_back({token_count{static_cast<std::int32_t>(g.window)},
-                        static_cast<std::int32_t>(g.pool_blocks)});
-  }
+  m.groups = groups_of(layout);
   if (o.num_gpu_blocks_override > 0) {
     m.blocks = o.num_gpu_blocks_override;
     run.memory_arithmetic = std::to_string(m.blocks) + " KV blocks, as given";
@@ -184,42 +180,19 @@ machine machine_of(const sim_options& o, const engine_config& engine, prepared_r
 
 // The length that the door checks: as given, or what model and memory allow.
 void fit_length(const sim_options& o, const machine& m, engine_config& engine, prepared_run& run) {
-  std::int64_t per_token = 0;
-  for (const kv_group& g : engine.kv_groups) {
-    if (g.window == token_count{0}) per_token += g.pool_blocks;
+  set_model_len(o, m.max_positions, engine);
+  const std::int64_t length = engine.max_model_len.raw();
+  run.length_is_the_models = m.max_positions > 0 && length >= m.max_positions;
+  const bool fitted = o.max_model_len == "auto" || o.max_model_len == "-1";
+  if (fitted && length < m.max_positions) {
+    run.notes.push_back("max-model-len is " + std::to_string(length) +
+                        " tokens: KV memory holds no more of the model's " +
+                        std::to_string(m.max_positions) + ".");
   }
-  const std::int64_t pool_tokens =
-      m.blocks / std::max<std::int64_t>(per_token, 1) * engine.block_size.raw();
-  if (o.max_model_len == "auto" || o.max_model_len == "-1") {
-    const std::int64_t of_model = m.max_positions > 0 ? m.max_positions : pool_tokens;
-    const std::int64_t fitted = std::min({of_model, pool_tokens, std::int64_t{1} << 29});
-    engine.max_model_len = token_count{to_int32(fitted, "--max-model-len", 2)};
-    run.length_is_the_models = m.max_positions > 0 && fitted == m.max_positions;
-    if (fitted < of_model) {
-      run.notes.push_back("max-model-len is " + std::to_string(fitted) +
-                          " tokens: KV memory holds no more of the model's " +
-                          std::to_string(of_model) + ".");
-    }
-    return;
-  }
-  engine.max_model_len = token_count{
-      to_int32(parse_count(o.max_model_len, "--max-model-len", "auto"), "--max-model-len", 2)};
-  run.length_is_the_models = m.max_positions > 0 && engine.max_model_len.raw() >= m.max_positions;
-  if (m.max_positions > 0 && engine.max_model_len.raw() > m.max_positions) {
+  if (!fitted && m.max_positions > 0 && length > m.max_positions) {
     run.notes.push_back("max-model-len is above the " + std::to_string(m.max_positions) +
                         " positions that the model was trained for.");
   }
-}
-
-void set_budget(const sim_options& o, engine_config& engine, bool final) {
-  std::int64_t budget = o.max_num_batched_tokens;
-  if (budget == 0) {
-    budget = std::max<std::int64_t>(2048, engine.max_num_seqs);
-    if (final && !engine.enable_chunked_prefill) {
-      budget = std::max<std::int64_t>(budget, engine.max_model_len.raw());
-    }
-  }
-  engine.max_num_batched_tokens = token_count{to_int32(budget, "--max-num-batched-tokens", 1)};
 }
 
 service_objectives objectives_of(const sim_options& o) {
@@ -239,8 +212,8 @@ service_objectives objectives_of(const sim_options& o) {
 prepared_run prepare_run(const sim_options& o, std::shared_ptr<const traces::trace> trace) {
   prepared_run run;
   engine_config engine = engine_of(o);
-  to_int32(o.num_gpu_blocks_override, "--num-gpu-blocks-override", 0);
-  set_budget(o, engine, false);
+  engine.max_model_len = {};  // known once the blocks are
+  set_step_budget(o, usual_budget, engine);
   const machine m = machine_of(o, engine, run);
   engine.kv_groups = m.groups;
   engine.num_blocks = block_count{to_int32(m.blocks, "--num-gpu-blocks-override", 1)};
@@ -251,7 +224,7 @@ prepared_run prepare_run(const sim_options& o, std::shared_ptr<const traces::tra
     run.notes.push_back("Prefix caching is off: the model has sliding-window layers.");
   }
   fit_length(o, m, engine, run);
-  set_budget(o, engine, true);
+  set_step_budget(o, usual_budget, engine);
   validate(engine);
   const workload_options work = work_of(o);
   const std::size_t all = trace->requests.size();

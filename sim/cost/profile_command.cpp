@@ -61,7 +61,10 @@ void write(const profile& result, const std::string& path) {
 }  // namespace
 
 int profile_command(int argc, char** argv, std::ostream& out, std::ostream& err) {
-  CLI::App app{"Measured profiles", "octavo profile"};
+  CLI::App app{
+      "Measured profiles for sim --profile.\n"
+      "octavo profile measure MODEL --out FILE measures a model on this machine.",
+      "octavo profile"};
   app.require_subcommand(1);
   CLI::App& sub = *app.add_subcommand("convert", "turn public measurements into a profile");
   convert_options options;
