@@ -46,7 +46,7 @@ struct confined_library {
 
 const std::vector<confined_library>& confined_libraries() {
   static const std::vector<confined_library> libraries{
-      {"CAF", {"caf/"}, {"actors", "sim", "tests", "bench", "programs"}},
+      {"CAF", {"caf/"}, {"actors", "sim", "web", "tests", "bench", "programs"}},
       {"Asio", {"asio.hpp", "asio/"}, {"web", "tests", "bench", "programs"}},
       {"CUDA",
        {"cuda", "cublas", "curand", "nccl", "cub/", "thrust/", "cutlass/", "cute/", "nvtx3/",

@@ -3,8 +3,10 @@
 #include <string_view>
 
 #include "model/command.hpp"
-#include "programs/generate.hpp"
-#include "sim/cost/convert.hpp"
+#include "programs/octavo/bench.hpp"
+#include "programs/octavo/generate.hpp"
+#include "programs/octavo/profile.hpp"
+#include "programs/octavo/serve.hpp"
 #include "traces/command.hpp"
 
 namespace {
@@ -12,11 +14,14 @@ namespace {
 constexpr std::string_view help =
     R"(Serves large language models and plans for them with the same engine.
 
+  octavo serve MODEL                   an OpenAI-compatible HTTP API and WebSocket
   octavo generate MODEL --prompt TEXT  continue a text with a model of your own, on the CPU
+  octavo bench MODEL                   how fast it runs here: one stream, many, reading, mixed
   octavo model inspect MODEL           a .gguf file or Hugging Face directory: shape, tensors
   octavo model get NAME                download a small model: smollm2, gemma3-270m
   octavo trace convert|inspect|synth   request traces: read any format, look inside, make one
-  octavo profile convert               measured kernel tables into a profile for sim --profile
+  octavo profile measure MODEL         measure this machine for sim --profile
+  octavo profile convert               public measurements into such a profile
 
 The capacity planner is a program of its own: sim --help
 )";
@@ -28,6 +33,12 @@ int main(int argc, char** argv) {
   if (command == "generate") {
     return octavo::generate_command({argv + 2, argv + argc}, std::cout, std::cerr);
   }
+  if (command == "bench") {
+    return octavo::bench_command({argv + 2, argv + argc}, std::cout, std::cerr);
+  }
+  if (command == "serve") {
+    return octavo::serve_command({argv + 2, argv + argc}, std::cout, std::cerr);
+  }
   if (command == "model") {
     return octavo::model::model_command(argc - 1, argv + 1, std::cout, std::cerr);
   }
@@ -35,13 +46,13 @@ int main(int argc, char** argv) {
     return octavo::traces::trace_command(argc - 1, argv + 1, std::cout, std::cerr);
   }
   if (command == "profile") {
-    return octavo::sim::profile_command(argc - 1, argv + 1, std::cout, std::cerr);
+    return octavo::profile_command({argv + 2, argv + argc}, std::cout, std::cerr);
   }
   if (command.empty() || command == "--help" || command == "-h" || command == "help") {
     std::cout << help;
     return command.empty() ? 2 : 0;
   }
   std::cerr << "octavo: '" << command
-            << "' is no command; there are: generate, model, trace, profile\n";
+            << "' is no command; there are: serve, generate, bench, model, trace, profile\n";
   return 2;
 }

@@ -1,0 +1,194 @@
+// A model behind the ring of actors: see local_engine.hpp.
+#include "programs/octavo/local_engine.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <caf/atom.hpp>
+#include <caf/send.hpp>
+
+#include "actors/executor_actor.hpp"
+#include "actors/wall_clock.hpp"
+#include "core/error.hpp"
+#include "cpu/cpu_executor.hpp"
+#include "model/container/checkpoint.hpp"
+#include "model/kv_arithmetic.hpp"
+#include "model/load_tokenizer.hpp"
+
+namespace octavo {
+namespace {
+
+/// Tokens of a step where no flag says it: a chunk of prefill of so many keeps the
+/// gaps between the tokens of others short and the kernels full.
+constexpr std::int64_t usual_step_tokens = 512;
+/// KV memory that is taken without being asked for.
+constexpr std::int64_t usual_kv_bytes_max = std::int64_t{4} << 30;
+
+std::size_t threads_of(std::int64_t asked) {
+  return asked > 0 ? static_cast<std::size_t>(asked)
+                   : std::max<std::size_t>(1, std::thread::hardware_concurrency());
+}
+
+class listening_sink : public actors::sink_actor::base {
+ public:
+  listening_sink(caf::actor_config& config, local_engine::listener hears)
+      : actors::sink_actor::base(config), hears_(std::move(hears)) {}
+
+  behavior_type make_behavior() override {
+    return {
+        [this](actors::events_atom, const actors::event_batch_ptr& events) { hears_(*events); }};
+  }
+
+ private:
+  local_engine::listener hears_;
+};
+
+model::kv_dtype kv_dtype_of(const sim::engine_flags& flags) {
+  const auto dtype = model::parse_kv_dtype(flags.kv_cache_dtype);
+  if (dtype == model::kv_dtype::fp16 || dtype == model::kv_dtype::int8) return dtype;
+  throw input_error("--kv-cache-dtype: " + flags.kv_cache_dtype +
+                    " is not for the CPU; auto (16 bits) and int8 are");
+}
+
+// Blocks for what all sequences may come to, within the memory that is given.
+std::int64_t blocks_of(const model::model_config& model, const sim::engine_flags& flags,
+                       const machine_flags& machine, std::int32_t sequences) {
+  if (flags.num_gpu_blocks_override > 0) return flags.num_gpu_blocks_override;
+  const auto ranks = static_cast<int>(flags.tensor_parallel_size);
+  auto layout = model::make_kv_layout(model, kv_dtype_of(flags), ranks, cpu::kv_cache::block_size);
+  layout.block_bytes *= ranks;  // all in this machine's memory
+  const bool given = machine.kv_cache_memory_bytes > 0;
+  const std::int64_t memory = given ? machine.kv_cache_memory_bytes : usual_kv_bytes_max;
+  const std::int64_t fits = model::kv_blocks(memory, 1, 0, 0, layout.block_bytes).blocks;
+  if (given) return fits;
+  const bool fitted = flags.max_model_len == "auto" || flags.max_model_len == "-1";
+  const std::int64_t length =
+      fitted ? model.max_positions
+             : sim::parse_count(flags.max_model_len, "--max-model-len", "auto");
+  if (length <= 0) return fits;
+  return std::min(fits, sequences * model::pool_blocks_at(layout, length));
+}
+
+}  // namespace
+
+void add_machine_flags(CLI::App& app, machine_flags& flags) {
+  app.add_option("--threads", flags.threads, "threads of a step; 0: one for each core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--kv-cache-memory-bytes", flags.kv_cache_memory_bytes,
+                 "memory for KV; 0: what max-num-seqs sequences can need, at most 4 GiB")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 50))
+      ->capture_default_str();
+}
+
+local_model load_local_model(const std::string& path, const sim::engine_flags& flags,
+                             const machine_flags& machine) {
+  const double start = actors::wall_seconds();
+  const model::checkpoint source = model::checkpoint::open(path);
+  const model::tokenizer words = model::load_tokenizer(source);
+  cpu::thread_pool pool{threads_of(machine.threads)};
+  auto weights = std::make_shared<const cpu::decoder_weights>(
+      cpu::load_decoder(source, pool, {}, static_cast<int>(flags.tensor_parallel_size)));
+  return {path, words, std::move(weights), model::end_tokens_of(source, words),
+          actors::wall_seconds() - start};
+}
+
+engine_config local_engine_config(const local_model& model, const sim::engine_flags& flags,
+                                  const machine_flags& machine) {
+  engine_config engine = sim::engine_of(flags);
+  if (engine.block_size.raw() != cpu::kv_cache::block_size) {
+    throw input_error("--block-size: " + std::to_string(engine.block_size.raw()) +
+                      " is not allowed; the CPU's KV pages hold " +
+                      std::to_string(cpu::kv_cache::block_size) + " tokens");
+  }
+  const model::model_config& config = model.weights->config;
+  engine.kv_groups = cpu::kv_groups_of(config);
+  const bool slides =
+      std::ranges::any_of(engine.kv_groups, [](const kv_group& g) { return g.window.raw() > 0; });
+  if (slides) engine.enable_prefix_caching = false;
+  engine.num_blocks = block_count{sim::to_int32(
+      blocks_of(config, flags, machine, engine.max_num_seqs), "--num-gpu-blocks-override", 1)};
+  sim::set_model_len(flags, config.max_positions, engine);
+  sim::set_step_budget(flags, usual_step_tokens, engine);
+  validate(engine);
+  return engine;
+}
+
+request_spec local_request(const local_model& model, const engine_config& config, std::uint64_t id,
+                           std::vector<token_id> prompt, std::int32_t max_tokens,
+                           const sampling_parameters& sampling) {
+  if (prompt.empty()) throw input_error("prompt: comes to no token");
+  const std::int64_t vocabulary = model.weights->config.vocab_size;
+  for (const token_id token : prompt) {
+    if (token >= 0 && token < vocabulary) continue;
+    throw input_error("prompt: token " + std::to_string(token) +
+                      " is not in the vocabulary; 0 to " + std::to_string(vocabulary - 1) + " are");
+  }
+  request_spec spec;
+  spec.id = request_id{id};
+  spec.prompt_tokens = token_count{static_cast<std::int32_t>(prompt.size())};
+  spec.max_tokens = token_count{max_tokens};
+  const block_hasher hasher{{}};
+  const auto width = static_cast<std::size_t>(config.block_size.raw());
+  block_key key = hasher.root({});
+  for (std::size_t at = 0; at + width <= prompt.size(); at += width) {
+    key = hasher.chain(key, std::span{prompt}.subspan(at, width));
+    spec.keys.push_back(key);
+  }
+  spec.prompt = std::make_shared<const std::vector<token_id>>(std::move(prompt));
+  spec.sampling = std::make_shared<sampling_parameters>(sampling);
+  return spec;
+}
+
+caf::actor_system_config& with_few_threads(caf::actor_system_config& config) {
+  config.set("scheduler.policy", caf::atom("sharing"));
+  config.set("scheduler.max-threads", std::size_t{1});
+  return config;
+}
+
+std::unique_ptr<executor> make_cpu_executor(const local_model& model, const engine_config& config,
+                                            const sim::engine_flags& flags,
+                                            const machine_flags& machine,
+                                            std::vector<token_id> end_tokens) {
+  cpu::cpu_executor_options options;
+  options.threads = threads_of(machine.threads);
+  options.num_blocks = config.num_blocks.raw();
+  options.tensor_parallel_size = static_cast<int>(flags.tensor_parallel_size);
+  options.kv_dtype = kv_dtype_of(flags);
+  options.end_tokens = std::move(end_tokens);
+  options.seed = static_cast<std::uint64_t>(actors::wall_seconds() * 1e9);
+  return std::make_unique<cpu::cpu_executor>(model.weights, model.words, std::move(options));
+}
+
+local_engine::local_engine(const local_model& model, const engine_config& config,
+                           const sim::engine_flags& flags, const machine_flags& machine,
+                           listener hears)
+    : log_(std::make_shared<decision_log>(to_json(config))),
+      system_(with_few_threads(caf_config_)) {
+  log_->disable();
+  auto core = make_cpu_executor(model, config, flags, machine, model.end_tokens);
+  const auto executor = system_.spawn<actors::executor_shell, caf::detached>(std::move(core));
+  actors::scheduler_setup setup;
+  setup.config = config;
+  setup.clock = actors::engine_clock{system_.clock().now()};
+  setup.log = log_;
+  ring_ = actors::spawn_replica(system_, std::move(setup), executor);
+  sink_ = system_.spawn<listening_sink>(std::move(hears));
+}
+
+local_engine::~local_engine() {
+  actors::stop_replica(ring_);
+  caf::anon_send_exit(sink_, caf::exit_reason::user_shutdown);
+}
+
+void local_engine::submit(std::vector<request_spec> requests) {
+  auto batch = std::make_shared<std::vector<request_spec>>(std::move(requests));
+  caf::anon_send(ring_.scheduler, actors::submit_atom::value, actors::submit_batch{batch}, sink_);
+}
+
+void local_engine::cancel(request_id id) {
+  caf::anon_send(ring_.scheduler, actors::cancel_atom::value, id.raw());
+}
+
+}  // namespace octavo

@@ -1,0 +1,68 @@
+"""The page at / in a headless Chromium."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+
+from support import FAST, NODE, Left, check
+
+SCRIPT = """
+const { chromium } = require("playwright-core");
+const [url, executablePath, profile] = process.argv.slice(1);
+(async () => {
+  const context = await chromium.launchPersistentContext(profile, { executablePath,
+    headless: true, args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+      "--no-first-run", "--disable-background-networking", "--disable-component-update",
+      "--disable-sync", "--disable-dev-shm-usage"] });
+  const page = await context.newPage();
+  const seen = { problems: [], lengths: [] };
+  page.on("console", (m) => {
+    if (["error", "warning"].includes(m.type())) seen.problems.push(m.text());
+  });
+  page.on("pageerror", (e) => seen.problems.push(String(e)));
+  page.on("response", (r) => {
+    if (r.status() >= 400) seen.problems.push(r.status() + " " + r.url());
+  });
+  await page.goto(url);
+  await page.waitForSelector("#connection[data-state=open]");
+  await page.fill("#max-tokens", "90");
+  await page.fill("#text", "What <b>is</b> this?");
+  await page.press("#text", "Enter");
+  const words = page.locator(".turn.assistant .words").first();
+  await words.waitFor();
+  for (let last = 0; ; ) {
+    const text = await words.textContent();
+    if (text.length !== last) seen.lengths.push(last = text.length);
+    if (!await page.isEnabled("#stop")) break;
+  }
+  seen.text = await words.textContent();
+  seen.question = await page.locator(".turn.user .words").first().textContent();
+  seen.figures = await page.locator(".turn.assistant .figures").first().textContent();
+  await page.waitForFunction(() => /\\\\d+ \\\\/ \\\\d+/.test(
+    document.getElementById("blocks-text").textContent));
+  seen.model = await page.textContent("#model");
+  console.log(JSON.stringify(seen));
+  await context.close();
+})().catch((e) => { console.log(JSON.stringify({ failed: String(e) })); process.exit(0); });
+""".replace("\\\\", "\\")
+
+
+@check(flags=FAST)
+def the_page_shows_a_streamed_answer_its_times_and_no_error(server):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        raise Left("no chromium here")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        done = subprocess.run(["node", "-e", SCRIPT, server.url + "/", browser, profile], cwd=NODE,
+                              text=True, capture_output=True, timeout=60, check=True)
+    seen = json.loads(done.stdout)
+    assert "failed" not in seen, seen["failed"]
+    assert seen["problems"] == [], seen["problems"]
+    assert seen["question"] == "What <b>is</b> this?"
+    assert seen["text"].startswith(" This text is a placeholder"), seen["text"]
+    # It grew while one looked.
+    assert len(seen["lengths"]) > 3 and seen["lengths"] == sorted(seen["lengths"]), seen["lengths"]
+    for part in ("queued", "first token", "tokens/s", "out"):
+        assert part in seen["figures"], seen["figures"]
+    assert seen["model"] == server.model

@@ -1,0 +1,40 @@
+// What requests are checked against: facts of the served model, bounds of the server.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/sampling_parameters.hpp"
+#include "core/units.hpp"
+#include "model/container/generation_config.hpp"
+
+namespace octavo::api {
+
+struct limits {
+  /// Names under which clients may ask for the model. Requests that give none get the first.
+  std::vector<std::string> served_model_names;
+  /// Prompt and output together.
+  token_count max_model_len;
+  /// Tokens that the whole KV pool holds. A prompt that fills it can never be answered.
+  token_count kv_capacity;
+  token_id vocab_size = 0;
+  /// Samples of one prompt (n).
+  std::int32_t samples_max = 128;
+  /// Prompts times samples of one request.
+  std::int32_t sequences_max = 1024;
+  /// Alternatives reported for a token (--max-logprobs).
+  std::int32_t logprobs_max = 20;
+  std::int32_t stops_max = 16;
+  std::int32_t messages_max = 4096;
+  /// Whether the scheduler orders by priority; else only 0 is taken.
+  bool allows_priority = false;
+  /// What holds where a request says nothing.
+  sampling_parameters default_sampling;
+};
+
+/// The sampling that a model's makers recommend (--generation-config auto).
+[[nodiscard]] sampling_parameters default_sampling(const model::generation_config& config);
+
+}  // namespace octavo::api

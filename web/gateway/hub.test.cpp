@@ -1,0 +1,202 @@
+// Requests under way, with an engine of the test's own: what clients hear, in which
+// order, and what the engine is told.
+#include "web/gateway/hub.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/tokenizer/byte_tokenizer.hpp"
+#include "tests/support/catch.hpp"
+#include "web/gateway/api/parse.hpp"
+
+using namespace octavo;
+using namespace octavo::gateway;
+
+namespace {
+
+class scripted_engine final : public engine_link {
+ public:
+  void submit(std::vector<request_spec> requests) override {
+    for (request_spec& spec : requests) submitted.push_back(std::move(spec));
+  }
+  void cancel(request_id id) override { cancelled.push_back(id.raw()); }
+  void drain() override {}
+  void ask_statistics(std::function<void(const actors::statistics_list&)> answer) override {
+    answer({});
+  }
+  void ask_explanation(request_id, std::function<void(std::string)> answer) override { answer({}); }
+
+  std::vector<request_spec> submitted;
+  std::vector<std::uint64_t> cancelled;
+};
+
+// Writes down what it hears; the lines outlive it.
+class scribe final : public listener {
+ public:
+  explicit scribe(std::vector<std::string>& lines) : lines_(lines) {}
+  void accepted() override { lines_.push_back("accepted"); }
+  void text(std::int32_t index, std::string_view text, std::span<const api::token_info>) override {
+    lines_.push_back(std::to_string(index) + ": " + std::string{text});
+  }
+  void ended(std::int32_t index, const api::ending& how) override {
+    lines_.push_back(std::to_string(index) + " ends by " + how.reason);
+  }
+  void done(const api::token_usage& usage, const api::answer_timings&) override {
+    lines_.push_back("done, " + std::to_string(usage.prompt_tokens) + " in, " +
+                     std::to_string(usage.completion_tokens) + " out, " +
+                     std::to_string(usage.cached_tokens) + " cached");
+  }
+  void failed(const api::api_error& why) override {
+    lines_.push_back("failed with " + std::to_string(why.status));
+  }
+
+ private:
+  std::vector<std::string>& lines_;
+};
+
+struct front {
+  served_model model() const {
+    served_model m;
+    m.words = std::make_shared<const model::tokenizer>(model::byte_tokenizer());
+    m.limits.served_model_names = {"m"};
+    m.limits.max_model_len = token_count{200};
+    m.limits.kv_capacity = token_count{1000};
+    m.limits.vocab_size = 256;
+    return m;
+  }
+  std::uint64_t ask(const std::string& body) {
+    return requests.start(
+        api::parse_completion(body, requests.model().limits),
+        [this](request_id, const generation&) { return std::make_unique<scribe>(lines); });
+  }
+  void accept(std::uint64_t id) {
+    actors::event_batch events;
+    events.accepted.push_back({request_id{id}, {}});
+    requests.hear(events);
+  }
+  void say(std::uint64_t id, const std::string& text, std::uint16_t sample = 0) {
+    actors::event_batch events;
+    token_event token{request_id{id}, {}, sample, 65, 0, static_cast<std::uint32_t>(text.size())};
+    events.text = text;
+    events.tokens.push_back(token);
+    requests.hear(events);
+  }
+  void end(std::uint64_t id, reason why, std::uint16_t sample = 0, bool all = true,
+           int cached = 0) {
+    actors::event_batch events;
+    finish_event end;
+    end.request = request_id{id};
+    end.sample = sample;
+    end.request_done = all;
+    end.why = why;
+    end.cached_tokens = token_count{cached};
+    events.finishes.push_back(end);
+    requests.hear(events);
+  }
+
+  double now_s = 100;
+  std::vector<std::string> lines;
+  scripted_engine engine;
+  metrics counts{{.prefix = "vllm", .model_name = "m", .max_model_len = 200}};
+  hub requests{model(), engine, {[this] { return now_s; }, [] { return 0; }}, counts, nullptr};
+};
+
+}  // namespace
+
+TEST_CASE("a request is accepted, speaks, ends and is done, in this order") {
+  front f;
+  f.ask(R"({"prompt":"Hello","max_tokens":5})");
+  REQUIRE(f.engine.submitted.size() == 1);
+  CHECK(f.engine.submitted[0].prompt_tokens == token_count{5});
+  CHECK(f.engine.submitted[0].max_tokens == token_count{5});
+  f.accept(1);
+  f.say(1, "ab");
+  f.say(1, "c");
+  f.end(1, reason::finished_length, 0, true, 3);
+  CHECK(f.lines == std::vector<std::string>{"accepted", "0: ab", "0: c", "0 ends by length",
+                                            "done, 5 in, 2 out, 3 cached"});
+  CHECK(f.requests.live() == 0);
+  CHECK(f.engine.cancelled.empty());
+}
+
+TEST_CASE("sample k of prompt p has the index p n + k, and the request is done with the last") {
+  front f;
+  f.ask(R"({"prompt":["one","two"],"n":2,"max_tokens":5})");
+  REQUIRE(f.engine.submitted.size() == 2);
+  f.accept(1);
+  CHECK(f.lines.empty());
+  f.accept(2);
+  f.say(2, "x", 1);
+  f.end(2, reason::finished_eos, 1, false);
+  f.end(1, reason::finished_eos, 0, false);
+  f.end(1, reason::finished_stop, 1);
+  CHECK(f.requests.live() == 1);
+  f.end(2, reason::finished_eos, 0);
+  CHECK(f.lines == std::vector<std::string>{"accepted", "3: x", "3 ends by stop", "0 ends by stop",
+                                            "1 ends by stop", "2 ends by stop",
+                                            "done, 6 in, 1 out, 0 cached"});
+}
+
+TEST_CASE("who is gone cancels every prompt that lives, and hears nothing more") {
+  front f;
+  const std::uint64_t number = f.ask(R"({"prompt":["one","two","three"],"max_tokens":5})");
+  f.accept(1);
+  f.end(2, reason::finished_eos);
+  f.lines.clear();
+  f.requests.cancel(number);
+  CHECK(f.engine.cancelled == std::vector<std::uint64_t>{1, 3});
+  f.say(1, "late");
+  f.end(1, reason::finished_cancelled);
+  f.requests.cancel(number);
+  CHECK(f.lines.empty());
+  CHECK(f.engine.cancelled.size() == 2);
+  CHECK(f.requests.live() == 0);
+}
+
+TEST_CASE("a refusal has its own status, and takes the request's other prompts with it") {
+  const auto [why, line] = GENERATE(std::pair{reason::rejected_queue_full, "failed with 503"},
+                                    std::pair{reason::rejected_draining, "failed with 503"},
+                                    std::pair{reason::rejected_never_fits, "failed with 400"},
+                                    std::pair{reason::rejected_too_long, "failed with 400"},
+                                    std::pair{reason::finished_executor_failed, "failed with 500"});
+  front f;
+  f.ask(R"({"prompt":["one","two"],"max_tokens":5})");
+  f.accept(1);
+  f.end(2, why);
+  CHECK(f.lines == std::vector<std::string>{line});
+  CHECK(f.engine.cancelled == std::vector<std::uint64_t>{1});
+  CHECK(f.requests.live() == 0);
+}
+
+TEST_CASE("equal prompts have equal keys, but not under another salt") {
+  front f;
+  const std::string prompt(40, 'p');
+  f.ask(R"({"prompt":")" + prompt + R"("})");
+  f.ask(R"({"prompt":")" + prompt + R"("})");
+  f.ask(R"({"prompt":")" + prompt + R"(","cache_salt":"tenant"})");
+  REQUIRE(f.engine.submitted.size() == 3);
+  CHECK(f.engine.submitted[0].keys.size() == 2);
+  CHECK(f.engine.submitted[0].keys == f.engine.submitted[1].keys);
+  CHECK(f.engine.submitted[0].keys[0] != f.engine.submitted[2].keys[0]);
+}
+
+TEST_CASE("the hub is stuck only when something is under way and nothing was heard") {
+  front f;
+  f.now_s += 1000;
+  CHECK_FALSE(f.requests.is_stuck(60));
+  f.ask(R"({"prompt":"a"})");
+  f.now_s += 59;
+  CHECK_FALSE(f.requests.is_stuck(60));
+  f.now_s += 2;
+  CHECK(f.requests.is_stuck(60));
+  f.accept(1);
+  CHECK_FALSE(f.requests.is_stuck(60));
+}
+
+TEST_CASE("logprobs of an echoed prompt are refused by name") {
+  front f;
+  CHECK_THROWS_AS(f.ask(R"({"prompt":"a","echo":true,"logprobs":1})"), api::api_error);
+  CHECK(f.requests.live() == 0);
+  CHECK(f.engine.submitted.empty());
+}
