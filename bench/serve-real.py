@@ -94,7 +94,9 @@ def stream(port, path, body):
         raise RuntimeError(f"{answer.status}: {answer.read()[:300]}")
     moments = []
     for line in answer:
-        if line.startswith(b"data: {") and (b'"content":' in line or b'"text":' in line):
+        says = b'"content":"' in line or b'"text":"' in line
+        # A chat's first chunk tells the role and comes before any token.
+        if says and b'"content":""' not in line and b'"text":""' not in line:
             moments.append(time.perf_counter())
     connection.close()
     return start, moments

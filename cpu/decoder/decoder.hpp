@@ -58,7 +58,7 @@ class decoder {
   void place_heads(const decoder_batch& batch, const layer_weights& layer, std::int64_t number);
   void attend_pages(const decoder_batch& batch, std::int64_t number);
   void gather_pages(const decoder_batch& batch, std::int64_t number);
-  void feed_forward(const layer_weights& layer);
+  void feed_forward(const layer_weights& layer, std::int64_t number);
   void normalize(std::span<const float> weight, std::initializer_list<std::size_t> terms,
                  std::span<const std::uint32_t> rows = {});
   void take_inputs(std::size_t rows, std::size_t width, std::initializer_list<std::size_t> terms,

@@ -14,6 +14,8 @@ namespace {
 
 /// Tiles of 8 rows that a thread packs at a time.
 constexpr std::size_t tiles_per_chunk = 64;
+/// Stored bytes after which pages are given back.
+constexpr std::size_t stripe_bytes = std::size_t{8} << 20;
 
 /// Along what a weight is cut.
 enum class cut { outputs, inputs };
@@ -82,13 +84,26 @@ class loader {
   }
 
  private:
+  // Packs in stripes and gives each stripe's mapped pages back at once, so that a large
+  // matrix is never there twice.
   [[nodiscard]] packed_weights pack(const model::weight_matrix& stored, const std::string& base) {
     packed_weights packed = packed_weights::make_room(stored, base);
+    const auto* tensor = shares_.size() == 1 ? source_.find(base + ".weight") : nullptr;
     const std::size_t tiles = packed.row_tiles();
-    pool_.run((tiles + tiles_per_chunk - 1) / tiles_per_chunk, [&](std::size_t chunk) {
-      const std::size_t first = chunk * tiles_per_chunk;
-      packed.pack(stored, first, std::min(tiles_per_chunk, tiles - first));
-    });
+    const std::size_t row_bytes = tensor == nullptr ? 0 : tensor->bytes.size() / packed.rows();
+    const std::size_t stripe =
+        tensor == nullptr ? tiles
+                          : std::max(tiles_per_chunk, stripe_bytes / (row_bytes * tile_rows + 1));
+    for (std::size_t begin = 0; begin < tiles; begin += stripe) {
+      const std::size_t end = std::min(begin + stripe, tiles);
+      pool_.run((end - begin + tiles_per_chunk - 1) / tiles_per_chunk, [&](std::size_t chunk) {
+        const std::size_t first = begin + chunk * tiles_per_chunk;
+        packed.pack(stored, first, std::min(tiles_per_chunk, end - first));
+      });
+      if (tensor != nullptr && end < tiles) {
+        source_.done_with(*tensor, begin * tile_rows * row_bytes, end * tile_rows * row_bytes);
+      }
+    }
     return packed;
   }
 

@@ -263,14 +263,18 @@ std::vector<float> checkpoint::vector(std::string_view name, std::int64_t size) 
 }
 
 void checkpoint::done_with(const stored_tensor& tensor) const {
+  done_with(tensor, 0, tensor.bytes.size());
+}
+
+void checkpoint::done_with(const stored_tensor& tensor, std::size_t begin, std::size_t end) const {
   for (const mapped_file& file : files_) {
     const auto whole = file.bytes();
     const std::less<> before;
     const bool inside = !before(tensor.bytes.data(), whole.data()) &&
                         before(tensor.bytes.data(), whole.data() + whole.size());
     if (!inside) continue;
-    file.done_with(static_cast<std::size_t>(tensor.bytes.data() - whole.data()),
-                   tensor.bytes.size());
+    file.done_with(static_cast<std::size_t>(tensor.bytes.data() - whole.data()) + begin,
+                   end - begin);
     return;
   }
 }

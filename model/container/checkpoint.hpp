@@ -68,6 +68,8 @@ class checkpoint {
 
   /// Says that the tensor's pages will not be read any more.
   void done_with(const stored_tensor& tensor) const;
+  /// The same for its bytes [begin, end).
+  void done_with(const stored_tensor& tensor, std::size_t begin, std::size_t end) const;
 
  private:
   checkpoint() = default;

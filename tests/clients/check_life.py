@@ -1,11 +1,11 @@
 """Draining, stopping, hanging, and what is written for the simulator."""
 
 import asyncio
-import http.client
 import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -14,7 +14,7 @@ import urllib.error
 
 import websockets
 
-from support import FAST, OPTIONS, SIM, Server, check, http_request, raw_exchange, sse_events
+from support import FAST, OPTIONS, SIM, Server, check, http_request, raw_exchange
 
 SLOW = (*SIM, "--step-time", "10ms", "--num-gpu-blocks-override", "4096")
 
@@ -53,19 +53,13 @@ def end_of(server, seconds):
 @check()
 def on_sigterm_running_streams_finish_and_new_requests_get_503():
     with Server(*SLOW) as server:
-        kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-        kept.request("GET", "/ready")
-        answer = kept.getresponse()
-        assert answer.status == 200 and answer.read()
+        assert server.get("/ready") == "{}"
         late = http_request("/v1/completions", {"prompt": "late"}, "Connection: close")
         running = stream_in_thread(server, 200)
         os.kill(server.process.pid, signal.SIGTERM)
         time.sleep(0.2)
-        refusals = []
-        try:
-            refusals.append(raw_exchange(server.port, late).decode())
-        except ConnectionRefusedError:
-            refusals.append("refused")
+        refusals = [raw_exchange(server.port, request).decode() for request in
+                    (late, b"GET /ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")]
         running.join()
         data = data_of(running.got["raw"])
         assert data[-1] == "[DONE]" and len(data) == 202, data[-3:]
@@ -148,8 +142,7 @@ def a_socket_s_response_that_is_cut_fails():
 def health_is_red_while_the_engine_hangs_whatever_comes_in():
     flags = (*SIM, "--step-time", "100s", "--num-gpu-blocks-override", "64",
              "--progress-deadline", "2")
-    server = Server(*flags)
-    with server:
+    with Server(*flags) as server:
         def code():
             try:
                 server.get("/health")
@@ -178,7 +171,6 @@ def health_is_red_while_the_engine_hangs_whatever_comes_in():
 
 
 def stream_without_reading(server):
-    import socket
     s = socket.create_connection(("127.0.0.1", server.port), timeout=10)
     s.sendall(http_request("/v1/completions", {"prompt": "a", "stream": True}))
     return s
