@@ -2,9 +2,7 @@
 #include "model/load_tokenizer.hpp"
 
 #include "core/error.hpp"
-#include "model/container/gguf_writer.hpp"
-#include "model/container/safetensors_writer.hpp"
-#include "model/container/test_files.hpp"
+#include "model/container/tiny_checkpoints.hpp"
 #include "model/tokenizer/reference_models.hpp"
 #include "tests/support/catch.hpp"
 
@@ -17,11 +15,7 @@ namespace {
 
 /// A description of a Llama with a SentencePiece-style vocabulary, without weights.
 gguf_writer described() {
-  gguf_writer w;
-  w.text("general.architecture", "llama").u32("llama.embedding_length", 64);
-  w.u32("llama.block_count", 1).u32("llama.attention.head_count", 4);
-  w.u32("llama.feed_forward_length", 128).u32("llama.context_length", 64);
-  w.f32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
+  gguf_writer w = described_llama();
   w.text("tokenizer.ggml.model", "llama");
   return w;
 }
@@ -30,17 +24,6 @@ gguf_writer& with_vocabulary(gguf_writer& w) {
   w.texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "<turn>", "a", "b", "ab"});
   w.numbers<float>("tokenizer.ggml.scores", 6, {0, 0, 0, 0, -3, -4, -1});
   return w.numbers<std::int32_t>("tokenizer.ggml.token_type", 5, {2, 3, 3, 3, 1, 1, 1});
-}
-
-/// A directory with config.json and one small tensor.
-void write_directory(const test_folder& folder) {
-  folder.write("config.json",
-               R"({"model_type":"llama","hidden_size":8,"num_hidden_layers":1,
-                   "num_attention_heads":2,"intermediate_size":16,"vocab_size":22,
-                   "max_position_embeddings":64,"rms_norm_eps":1e-5,"hidden_act":"silu"})");
-  safetensors_writer weights;
-  weights.tensor("model.norm.weight", "F32", {8}, std::string(32, '\0'));
-  folder.write("model.safetensors", weights.file());
 }
 
 }  // namespace

@@ -3,9 +3,7 @@
 
 #include "core/error.hpp"
 #include "model/chat/chat_template.hpp"
-#include "model/container/gguf_writer.hpp"
-#include "model/container/safetensors_writer.hpp"
-#include "model/container/test_files.hpp"
+#include "model/container/tiny_checkpoints.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace octavo;
@@ -16,23 +14,9 @@ using texts = std::map<std::string, std::string, std::less<>>;
 namespace {
 
 gguf_writer described() {
-  gguf_writer w;
-  w.text("general.architecture", "llama").u32("llama.embedding_length", 64);
-  w.u32("llama.block_count", 1).u32("llama.attention.head_count", 4);
-  w.u32("llama.feed_forward_length", 128).u32("llama.context_length", 64);
-  w.f32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
+  gguf_writer w = described_llama();
   w.texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>"});
   return w;
-}
-
-void write_directory(const test_folder& folder) {
-  folder.write("config.json",
-               R"({"model_type":"llama","hidden_size":8,"num_hidden_layers":1,
-                   "num_attention_heads":2,"intermediate_size":16,"vocab_size":22,
-                   "max_position_embeddings":64,"rms_norm_eps":1e-5,"hidden_act":"silu"})");
-  safetensors_writer weights;
-  weights.tensor("model.norm.weight", "F32", {8}, std::string(32, '\0'));
-  folder.write("model.safetensors", weights.file());
 }
 
 }  // namespace

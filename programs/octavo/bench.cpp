@@ -18,6 +18,7 @@
 #include "actors/wall_clock.hpp"
 #include "core/error.hpp"
 #include "programs/octavo/bench_workload.hpp"
+#include "programs/octavo/command_line.hpp"
 #include "programs/octavo/local_engine.hpp"
 
 namespace octavo {
@@ -52,14 +53,7 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, benc
   add_machine_flags(app, o.machine);
   o.engine.max_num_seqs = 64;
   sim::add_engine_flags(app, o.engine);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    return app.help();
-  } catch (const CLI::ParseError& problem) {
-    throw input_error(std::string{problem.what()} + "\noctavo bench --help lists the flags.");
-  }
+  if (auto help = parse_flags(app, arguments)) return help;
   if (o.workloads.empty()) o.workloads = bench_workload_names();
   return std::nullopt;
 }
@@ -242,20 +236,14 @@ int bench(const bench_options& o, std::ostream& out) {
 }  // namespace
 
 int bench_command(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
-  try {
+  return run_command(err, [&] {
     bench_options options;
     if (const auto text = parse(arguments, options)) {
       out << *text;
       return 0;
     }
     return bench(options, out);
-  } catch (const input_error& problem) {
-    err << "octavo: " << problem.what() << '\n';
-    return 2;
-  } catch (const infeasible_error& problem) {
-    err << "octavo: infeasible: " << problem.what() << '\n';
-    return 3;
-  }
+  });
 }
 
 }  // namespace octavo

@@ -14,6 +14,7 @@
 #include "actors/wall_clock.hpp"
 #include "core/error.hpp"
 #include "model/chat/chat_template.hpp"
+#include "programs/octavo/command_line.hpp"
 #include "programs/octavo/local_engine.hpp"
 
 namespace octavo {
@@ -63,14 +64,7 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, gene
   add_machine_flags(app, o.machine);
   o.engine.max_num_seqs = 8;
   sim::add_engine_flags(app, o.engine);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    return app.help();
-  } catch (const CLI::ParseError& problem) {
-    throw input_error(std::string{problem.what()} + "\noctavo generate --help lists the flags.");
-  }
+  if (auto help = parse_flags(app, arguments)) return help;
   if (o.seed >= 0) o.sampling.seed = o.seed;
   return std::nullopt;
 }
@@ -163,20 +157,14 @@ int generate(const generate_options& o, std::ostream& out, std::ostream& err) {
 
 int generate_command(const std::vector<std::string>& arguments, std::ostream& out,
                      std::ostream& err) {
-  try {
+  return run_command(err, [&] {
     generate_options options;
     if (const auto text = parse(arguments, options)) {
       out << *text;
       return 0;
     }
     return generate(options, out, err);
-  } catch (const input_error& problem) {
-    err << "octavo: " << problem.what() << '\n';
-    return 2;
-  } catch (const infeasible_error& problem) {
-    err << "octavo: infeasible: " << problem.what() << '\n';
-    return 3;
-  }
+  });
 }
 
 }  // namespace octavo

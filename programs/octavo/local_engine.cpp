@@ -12,7 +12,6 @@
 #include "actors/wall_clock.hpp"
 #include "core/error.hpp"
 #include "cpu/cpu_executor.hpp"
-#include "model/container/checkpoint.hpp"
 #include "model/kv_arithmetic.hpp"
 #include "model/load_tokenizer.hpp"
 
@@ -85,12 +84,13 @@ void add_machine_flags(CLI::App& app, machine_flags& flags) {
 local_model load_local_model(const std::string& path, const sim::engine_flags& flags,
                              const machine_flags& machine) {
   const double start = actors::wall_seconds();
-  const model::checkpoint source = model::checkpoint::open(path);
-  const model::tokenizer words = model::load_tokenizer(source);
+  auto source = std::make_shared<const model::checkpoint>(model::checkpoint::open(path));
+  const model::tokenizer words = model::load_tokenizer(*source);
   cpu::thread_pool pool{threads_of(machine.threads)};
   auto weights = std::make_shared<const cpu::decoder_weights>(
-      cpu::load_decoder(source, pool, {}, static_cast<int>(flags.tensor_parallel_size)));
-  return {path, words, std::move(weights), model::end_tokens_of(source, words),
+      cpu::load_decoder(*source, pool, {}, static_cast<int>(flags.tensor_parallel_size)));
+  auto ends = model::end_tokens_of(*source, words);
+  return {std::move(source), words, std::move(weights), std::move(ends),
           actors::wall_seconds() - start};
 }
 

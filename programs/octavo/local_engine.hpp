@@ -19,6 +19,7 @@
 #include "core/executor.hpp"
 #include "core/request.hpp"
 #include "cpu/decoder/weights.hpp"
+#include "model/container/checkpoint.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "sim/cli/engine_flags.hpp"
 
@@ -37,7 +38,7 @@ void add_machine_flags(CLI::App& app, machine_flags& flags);
 
 /// A loaded model, shared by whoever runs it.
 struct local_model {
-  std::string path;
+  std::shared_ptr<const model::checkpoint> source;
   model::tokenizer words;
   std::shared_ptr<const cpu::decoder_weights> weights;
   /// Tokens at which generation ends, ascending.

@@ -14,6 +14,7 @@
 #include "actors/wall_clock.hpp"
 #include "core/error.hpp"
 #include "cpu/cpu_executor.hpp"
+#include "programs/octavo/command_line.hpp"
 #include "programs/octavo/local_engine.hpp"
 #include "programs/octavo/measure_profile.hpp"
 #include "sim/cost/convert.hpp"
@@ -51,16 +52,7 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, prof
   app.add_option("--repeats", o.measure.repeats, "steps of each shape; the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    return app.help();
-  } catch (const CLI::ParseError& problem) {
-    throw input_error(std::string{problem.what()} +
-                      "\noctavo profile measure --help lists the flags.");
-  }
-  return std::nullopt;
+  return parse_flags(app, arguments);
 }
 
 // Seconds between two tokens of one stream, as a client of the actors sees them.
@@ -160,15 +152,9 @@ int profile_command(const std::vector<std::string>& arguments, std::ostream& out
     for (std::string& argument : all) argv.push_back(argument.data());
     return sim::profile_command(static_cast<int>(argv.size()), argv.data(), out, err);
   }
-  try {
+  return run_command(err, [&] {
     return measure_command({arguments.begin() + 1, arguments.end()}, out, err);
-  } catch (const input_error& problem) {
-    err << "octavo: " << problem.what() << '\n';
-    return 2;
-  } catch (const infeasible_error& problem) {
-    err << "octavo: infeasible: " << problem.what() << '\n';
-    return 3;
-  }
+  });
 }
 
 }  // namespace octavo

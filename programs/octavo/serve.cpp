@@ -15,6 +15,7 @@
 
 #include "actors/wall_clock.hpp"
 #include "core/error.hpp"
+#include "programs/octavo/command_line.hpp"
 #include "programs/octavo/served_engine.hpp"
 #include "web/gateway/actor_link.hpp"
 #include "web/gateway/gateway.hpp"
@@ -100,14 +101,7 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, serv
   o.engine.max_num_seqs = 64;
   o.engine.max_num_queued_reqs = 1024;
   sim::add_engine_flags(app, o.engine);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    return app.help();
-  } catch (const CLI::ParseError& problem) {
-    throw input_error(std::string{problem.what()} + "\noctavo serve --help lists the flags.");
-  }
+  if (auto help = parse_flags(app, arguments)) return help;
   if (o.model.empty() && o.device != "sim") throw input_error("model: a file is needed");
   return std::nullopt;
 }
@@ -206,7 +200,7 @@ int serve(serve_options& o, std::ostream& out) {
 }  // namespace
 
 int serve_command(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
-  try {
+  return run_command(err, [&] {
     serve_options options;
     if (const auto text = parse(arguments, options)) {
       out << *text;
@@ -214,13 +208,7 @@ int serve_command(const std::vector<std::string>& arguments, std::ostream& out, 
     }
     spdlog::set_default_logger(spdlog::stderr_color_mt("octavo"));
     return serve(options, out);
-  } catch (const input_error& problem) {
-    err << "octavo: " << problem.what() << '\n';
-    return 2;
-  } catch (const infeasible_error& problem) {
-    err << "octavo: infeasible: " << problem.what() << '\n';
-    return 3;
-  }
+  });
 }
 
 }  // namespace octavo

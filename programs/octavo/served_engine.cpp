@@ -15,7 +15,6 @@
 #include "actors/executor_actor.hpp"
 #include "actors/wall_clock.hpp"
 #include "core/error.hpp"
-#include "model/container/checkpoint.hpp"
 #include "model/load_tokenizer.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
 #include "sim/cli/prepare.hpp"
@@ -63,7 +62,7 @@ std::shared_ptr<const model::chat_template> chat_of(const model::checkpoint& sou
 prepared_engine prepare_cpu(const std::string& path, const sim::engine_flags& flags,
                             const machine_flags& machine) {
   const local_model model = load_local_model(path, flags, machine);
-  const model::checkpoint source = model::checkpoint::open(path);
+  const model::checkpoint& source = *model.source;
   prepared_engine ready;
   ready.config = local_engine_config(model, flags, machine);
   ready.model.words = std::make_shared<const model::tokenizer>(model.words);
