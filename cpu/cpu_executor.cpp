@@ -17,10 +17,6 @@ const sampling_parameters& sampling_of(const slot& state) {
   return state.sampling == nullptr ? default_sampling : *state.sampling;
 }
 
-bool contains(const std::vector<token_id>& tokens, token_id token) {
-  return std::ranges::find(tokens, token) != tokens.end();
-}
-
 }  // namespace
 
 std::vector<kv_group> kv_groups_of(const model::model_config& config) {
@@ -75,7 +71,8 @@ step_ptr cpu_executor::await() {
 // A sequence that enters (again) has its text so far behind it.
 cpu_executor::generation cpu_executor::generation_of(const slot& state,
                                                      std::uint16_t sample) const {
-  generation g{state.request, sample, sequence_text{words_, sampling_of(state)}};
+  generation g{state.request, sample,
+               model::sequence_text{words_, sampling_of(state), options_.end_tokens}};
   std::string before;
   for (std::size_t at = state.prompt_tokens; at < state.tokens.size(); ++at) {
     g.text.push(state.tokens[at], before);
@@ -177,21 +174,9 @@ void cpu_executor::add_token(step& plan, std::uint32_t index, std::uint16_t samp
                              const slot& state, model::sampled_token& chosen) {
   const token_id token = chosen.token;
   step_result& result = plan.result;
-  const sampling_parameters& how = sampling_of(state);
-  finish_kind kind = finish_kind::none;
-  if (!how.ignore_eos && contains(options_.end_tokens, token)) {
-    kind = finish_kind::eos;
-  } else if (contains(how.stop_token_ids, token)) {
-    kind = finish_kind::stop_token;
-  } else {
-    kind = of.text.push(token, result.text);
-  }
-  const bool last = state.tokens.size() + 1 >= state.end_tokens;
-  if (kind == finish_kind::eos || kind == finish_kind::stop_token ||
-      (kind == finish_kind::none && last)) {
-    of.text.finish(result.text);
-  }
-  if (how.logprobs >= 0) {
+  const bool is_last = state.tokens.size() + 1 >= state.end_tokens;
+  const finish_kind kind = of.text.take(token, is_last, result.text);
+  if (sampling_of(state).logprobs >= 0) {
     result.logprobs.resize(result.tokens.size());
     result.logprobs.push_back({chosen.logprob, std::move(chosen.top)});
   }

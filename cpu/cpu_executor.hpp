@@ -12,9 +12,9 @@
 #include "cpu/decoder/weights.hpp"
 #include "cpu/kv_cache.hpp"
 #include "cpu/sampling_rooms.hpp"
-#include "cpu/sequence_text.hpp"
 #include "cpu/slot_table.hpp"
 #include "cpu/thread_pool.hpp"
+#include "model/tokenizer/sequence_text.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 
 namespace octavo::cpu {
@@ -54,7 +54,7 @@ class cpu_executor final : public executor {
   struct generation {
     request_id request;
     std::uint16_t sample = 0;
-    sequence_text text;
+    model::sequence_text text;
   };
 
   /// A token that the step shall choose.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cpu/decoder/likely_logits.hpp"
 #include "cpu/kernels/attention.hpp"
 #include "cpu/kernels/elementwise.hpp"
 #include "cpu/kernels/matmul.hpp"
@@ -19,13 +20,20 @@ constexpr std::uint32_t tokens_per_item = 16;
 // How many 8-bit terms (activations.hpp) the inputs of a kind of weight are rounded to.
 // One everywhere costs SmolLM2-135M 0.0036 of mean KL divergence from float32 and moves
 // the likeliest token of 3.8 % of positions (bench/reference/compare_transformers.py).
-// A quarter of that comes of the head's inputs and another of the values', which take
-// few products: the head's are computed for sampled rows only. The MLPs make two fifths,
-// nearly half of it in the last tenth of the layers, behind which little evens it out.
-// What is left is spread over products whose second term would cost more time.
+// A quarter of that comes of the head's inputs, whose likeliest logits are computed again
+// without rounding, and another of the values', which take few products. The MLPs make
+// two fifths, nearly half of it in the last tenth of the layers, behind which little
+// evens it out. What is left is spread over products whose second term would cost more
+// time.
 constexpr std::size_t plain_terms = 1;
 constexpr std::size_t value_terms = 2;
-constexpr std::size_t head_terms = 2;
+
+// The logits that are computed again, of each row: those that have more than about a
+// hundredth of the likeliest token's probability.
+constexpr float likely_margin = 5;
+constexpr std::size_t likely_max = 128;
+/// How many of them a thread takes at a time.
+constexpr std::size_t likely_per_chunk = 16;
 
 std::size_t mlp_terms(std::int64_t number, std::int64_t layers) {
   return number < layers - (layers + 9) / 10 ? 1 : 2;
@@ -380,7 +388,7 @@ void decoder::add_to_hidden(std::span<const float> norm) {
 
 std::span<float> decoder::compute_logits(const decoder_batch& batch) {
   if (batch.logit_rows.empty()) return {};
-  normalize(weights_.output_norm, {head_terms}, batch.logit_rows);
+  normalize(weights_.output_norm, {plain_terms}, batch.logit_rows);
   const auto width = static_cast<std::size_t>(config_.vocab_size);
   logits_.resize(batch.logit_rows.size() * width);
   float* out = logits_.data();
@@ -389,6 +397,7 @@ std::span<float> decoder::compute_logits(const decoder_batch& batch) {
     out += part.rows();
   }
   multiply();
+  refine_likely_logits(batch.logit_rows.size());
   if (config_.final_soft_cap > 0) {
     const auto cap = static_cast<float>(config_.final_soft_cap);
     pool_.run(batch.logit_rows.size(), [&](std::size_t row) {
@@ -396,6 +405,32 @@ std::span<float> decoder::compute_logits(const decoder_batch& batch) {
     });
   }
   return logits_;
+}
+
+// Computes the likeliest logits of each row again, from the inputs as floats, which are
+// in inputs_ still.
+void decoder::refine_likely_logits(std::size_t rows) {
+  const auto& head = weights_.head_weights();
+  if (head[0].takes_floats()) return;
+  const auto vocabulary = static_cast<std::size_t>(config_.vocab_size);
+  const auto width = static_cast<std::size_t>(config_.hidden_size);
+  likely_.resize(rows);
+  pool_.run(rows, [&](std::size_t row) {
+    const std::span logits{&logits_[row * vocabulary], vocabulary};
+    likely_[row] = likely_logits(logits, likely_margin, likely_max);
+  });
+  constexpr std::size_t chunks_per_row = likely_max / likely_per_chunk;
+  pool_.run(rows * chunks_per_row, [&](std::size_t chunk) {
+    const std::size_t row = chunk / chunks_per_row;
+    const auto& ids = likely_[row];
+    const std::size_t first = chunk % chunks_per_row * likely_per_chunk;
+    std::vector<float> weight(width);
+    for (std::size_t i = first; i < std::min(first + likely_per_chunk, ids.size()); ++i) {
+      const std::size_t of_rank = head[0].rows();
+      head[ids[i] / of_rank].read_row(ids[i] % of_rank, weight);
+      logits_[row * vocabulary + ids[i]] = inner_product(weight, {&inputs_[row * width], width});
+    }
+  });
 }
 
 }  // namespace octavo::cpu

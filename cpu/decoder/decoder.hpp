@@ -81,6 +81,7 @@ class decoder {
   void multiply_tiles(const product& p, const quantized_rows& input, std::size_t chunk) const;
   void add_to_hidden(std::span<const float> norm);
   [[nodiscard]] std::span<float> compute_logits(const decoder_batch& batch);
+  void refine_likely_logits(std::size_t rows);
   [[nodiscard]] bool slides(std::int64_t number) const;
 
   const decoder_weights& weights_;
@@ -101,6 +102,7 @@ class decoder {
   std::vector<float> projected_;
   std::vector<float> cosines_, sines_, local_cosines_, local_sines_;
   std::vector<float> logits_;
+  std::vector<std::vector<std::uint32_t>> likely_;  ///< ids of each row's likeliest logits
 
   /// The input of the next products: rows of floats, and the runs of columns that
   /// products take of it, quantized.
