@@ -22,6 +22,7 @@
 #include "core/error.hpp"
 #include "cpu/cpu_executor.hpp"
 #include "cpu/decoder/decoder.hpp"
+#include "model/generation/kv_groups.hpp"
 #include "model/load_tokenizer.hpp"
 #include "model/strict_json.hpp"
 
@@ -134,13 +135,13 @@ class scorer {
   }
 
   void score(const passage& tokens) {
-    cpu::slot state;
+    model::slot state;
     cpu::kv_cache cache{weights_.config, fill_tables(state, tokens.size())};
     cpu::decoder decoder{weights_, pool_, cache};
     const auto step = static_cast<std::size_t>(options_.chunk);
     for (std::size_t from = 0; from < tokens.size(); from += step) {
       const std::size_t rows = std::min(step, tokens.size() - from);
-      cpu::decoder_batch batch;
+      model::decoder_batch batch;
       batch.tokens.assign(tokens.begin() + static_cast<std::ptrdiff_t>(from),
                           tokens.begin() + static_cast<std::ptrdiff_t>(from + rows));
       batch.sequences.push_back(
@@ -153,9 +154,9 @@ class scorer {
  private:
   /// Gives the slot pages for so many tokens, the last block first, so that no table
   /// is the identity. Returns how many blocks there are.
-  std::int32_t fill_tables(cpu::slot& state, std::size_t tokens) const {
+  std::int32_t fill_tables(model::slot& state, std::size_t tokens) const {
     const auto pages = static_cast<std::int32_t>(tokens) / cpu::kv_cache::block_size + 1;
-    const auto groups = cpu::kv_groups_of(weights_.config);
+    const auto groups = model::engine_kv_groups(weights_.config, cpu::kv_cache::block_size);
     std::int32_t blocks = 0;
     for (std::size_t g = 0; g < groups.size(); ++g) {
       for (std::int32_t i = 0; i < pages * groups[g].pool_blocks; ++i) {

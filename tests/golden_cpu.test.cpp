@@ -8,6 +8,7 @@
 
 #include "cpu/cpu_executor.hpp"
 #include "cpu/test_model.hpp"
+#include "model/generation/kv_groups.hpp"
 #include "sim/replay/replay.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/real_engine.hpp"
@@ -81,7 +82,8 @@ TEST_CASE("golden: 50 mixed requests on the CPU executor are replayed byte for b
   const int run_ahead = GENERATE(0, 1);
   const cpu::tiny_model model{slides ? cpu::gemma_shape() : cpu::llama_shape(true)};
   const auto weights = model.load();
-  const engine_config config = config_of(cpu::kv_groups_of(weights->config), policy, run_ahead);
+  const engine_config config = config_of(
+      model::engine_kv_groups(weights->config, cpu::kv_cache::block_size), policy, run_ahead);
   test::real_run_setup setup;
   setup.config = config;
   setup.device = [&] {

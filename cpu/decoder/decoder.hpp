@@ -22,24 +22,14 @@
 #include "cpu/decoder/weights.hpp"
 #include "cpu/kernels/activations.hpp"
 #include "cpu/kv_cache.hpp"
-#include "cpu/slot_table.hpp"
 #include "cpu/thread_pool.hpp"
+#include "model/generation/step_batch.hpp"
 
 namespace octavo::cpu {
 
-/// Consecutive tokens of one sequence.
-struct batch_sequence {
-  const slot* where = nullptr;
-  std::int32_t first_position = 0;
-  std::uint32_t first_row = 0;
-  std::uint32_t rows = 0;
-};
-
-struct decoder_batch {
-  std::vector<token_id> tokens;           ///< one for each row
-  std::vector<batch_sequence> sequences;  ///< cover the rows in order
-  std::vector<std::uint32_t> logit_rows;  ///< rows whose logits are wanted, ascending
-};
+using model::batch_sequence;
+using model::decoder_batch;
+using model::slot;
 
 class decoder {
  public:

@@ -12,6 +12,7 @@
 #include "cpu/cpu_executor.hpp"
 #include "cpu/decoder/decoder.hpp"
 #include "cpu/test_model.hpp"
+#include "model/generation/kv_groups.hpp"
 
 namespace octavo::cpu {
 
@@ -42,7 +43,7 @@ inline all_logits compute(const decoder_weights& weights, const texts& inputs, w
   thread_pool pool{how.threads};
   kv_cache cache{weights.config, 128, weights.ranks(), how.kv_dtype};
   decoder computes{weights, pool, cache};
-  const auto groups = kv_groups_of(weights.config);
+  const auto groups = model::engine_kv_groups(weights.config, cpu::kv_cache::block_size);
   std::uint32_t next = 128;
   std::vector<slot> slots;
   std::size_t longest = 0;

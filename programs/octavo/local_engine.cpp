@@ -12,6 +12,7 @@
 #include "actors/wall_clock.hpp"
 #include "core/error.hpp"
 #include "cpu/cpu_executor.hpp"
+#include "model/generation/kv_groups.hpp"
 #include "model/kv_arithmetic.hpp"
 #include "model/load_tokenizer.hpp"
 
@@ -103,7 +104,7 @@ engine_config local_engine_config(const local_model& model, const sim::engine_fl
                       std::to_string(cpu::kv_cache::block_size) + " tokens");
   }
   const model::model_config& config = model.weights->config;
-  engine.kv_groups = cpu::kv_groups_of(config);
+  engine.kv_groups = model::engine_kv_groups(config, cpu::kv_cache::block_size);
   const bool slides =
       std::ranges::any_of(engine.kv_groups, [](const kv_group& g) { return g.window.raw() > 0; });
   if (slides) engine.enable_prefix_caching = false;

@@ -14,6 +14,7 @@
 #include "actors/wall_clock.hpp"
 #include "core/error.hpp"
 #include "cpu/cpu_executor.hpp"
+#include "model/generation/kv_groups.hpp"
 #include "programs/octavo/command_line.hpp"
 #include "programs/octavo/local_engine.hpp"
 #include "programs/octavo/measure_profile.hpp"
@@ -90,7 +91,7 @@ sim::profile measure(const local_model& model, const profile_options& o, std::os
   how.context_max =
       std::min<std::int32_t>(how.context_max, static_cast<std::int32_t>(config.max_positions));
   how.tokens_max = std::min(how.tokens_max, how.context_max);
-  const auto groups = cpu::kv_groups_of(config);
+  const auto groups = model::engine_kv_groups(config, cpu::kv_cache::block_size);
   cpu::cpu_executor_options options;
   options.threads = o.threads > 0 ? static_cast<std::size_t>(o.threads)
                                   : std::max(1U, std::thread::hardware_concurrency());

@@ -1,10 +1,11 @@
 // Following plans: tables and tokens by slot, in cases worked out by hand.
-#include "cpu/slot_table.hpp"
+#include "model/generation/slot_table.hpp"
 
 #include "tests/support/catch.hpp"
 
 using namespace octavo;
-using namespace octavo::cpu;
+using namespace octavo::model;
+using octavo::kv_group;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Following the plans: see slot_table.hpp.
-#include "cpu/slot_table.hpp"
+#include "model/generation/slot_table.hpp"
 
-namespace octavo::cpu {
+namespace octavo::model {
 
 slot& slot_table::open(std::uint32_t index) {
   if (index >= slots_.size()) slots_.resize(index + 1U);
@@ -55,4 +55,4 @@ void slot_table::follow(const step& plan) {
   }
 }
 
-}  // namespace octavo::cpu
+}  // namespace octavo::model

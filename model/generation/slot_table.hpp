@@ -12,7 +12,7 @@
 #include "core/step.hpp"
 #include "core/units.hpp"
 
-namespace octavo::cpu {
+namespace octavo::model {
 
 struct slot {
   std::array<std::vector<block_id>, max_kv_groups> tables;
@@ -29,18 +29,19 @@ struct slot {
 
 class slot_table {
  public:
-  explicit slot_table(std::vector<kv_group> groups) : groups_(std::move(groups)) {}
+  explicit slot_table(std::vector<octavo::kv_group> groups) : groups_(std::move(groups)) {}
 
   /// Applies a plan's releases, forks, admissions and block-table changes.
   void follow(const step& plan);
 
   [[nodiscard]] slot& at(std::uint32_t index) { return slots_[index]; }
+  [[nodiscard]] const slot& at(std::uint32_t index) const { return slots_[index]; }
 
  private:
   slot& open(std::uint32_t index);
 
-  std::vector<kv_group> groups_;
+  std::vector<octavo::kv_group> groups_;
   std::vector<slot> slots_;
 };
 
-}  // namespace octavo::cpu
+}  // namespace octavo::model
