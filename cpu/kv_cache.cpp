@@ -42,30 +42,15 @@ kv_cache::mapping::~mapping() {
 
 kv_cache::kv_cache(const model::model_config& config, std::int32_t blocks, int ranks,
                    model::kv_dtype dtype)
-    : ranks_(static_cast<std::size_t>(ranks)),
+    : places_(model::make_kv_places(config, block_size).layers),
+      ranks_(static_cast<std::size_t>(ranks)),
       blocks_(static_cast<std::size_t>(blocks)),
       part_bytes_(heads_in_block(config, ranks) *
                   static_cast<std::size_t>(config.head_dim * model::kv_element_bytes(dtype))),
       scale_bytes_(heads_in_block(config, ranks) *
                    static_cast<std::size_t>(model::kv_scale_bytes(dtype))),
       block_bytes_(static_cast<std::size_t>(layout_of(config, ranks, dtype).block_bytes)),
-      pool_(block_bytes_ * blocks_ * ranks_) {
-  const model::kv_layout layout = layout_of(config, ranks, dtype);
-  const std::size_t unit_layers = block_bytes_ / (2 * (part_bytes_ + scale_bytes_));
-  std::vector<std::size_t> seen(layout.groups.size());
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const bool slides = !config.slides.empty() && config.slides[static_cast<std::size_t>(layer)];
-    place p;
-    for (std::size_t g = 0; g < layout.groups.size(); ++g) {
-      if ((layout.groups[g].window > 0) == slides) p.group = g;
-    }
-    const std::size_t number = seen[p.group]++;
-    p.blocks = static_cast<std::size_t>(layout.groups[p.group].pool_blocks);
-    p.block = number / unit_layers;
-    p.layer_in_block = number % unit_layers;
-    places_.push_back(p);
-  }
-}
+      pool_(block_bytes_ * blocks_ * ranks_) {}
 
 void kv_cache::copy(block_id from, block_id to) {
   for (std::size_t rank = 0; rank < ranks_; ++rank) {

@@ -17,6 +17,7 @@
 #include "cpu/kernels/attention.hpp"
 #include "model/config.hpp"
 #include "model/formats.hpp"
+#include "model/generation/kv_groups.hpp"
 
 namespace octavo::cpu {
 
@@ -33,7 +34,7 @@ class kv_cache {
   /// of which the first entry stands for logical block `first`.
   [[nodiscard]] kv_page at(std::size_t rank, std::int64_t layer, const std::vector<block_id>& table,
                            std::int32_t first, std::int32_t index) const {
-    const place& p = places_[static_cast<std::size_t>(layer)];
+    const model::kv_place& p = places_[static_cast<std::size_t>(layer)];
     const auto entry = static_cast<std::size_t>(index - first) * p.blocks + p.block;
     std::byte* keys = pool_.data + (rank * blocks_ + table[entry].raw()) * block_bytes_ +
                       p.layer_in_block * 2 * (part_bytes_ + scale_bytes_);
@@ -56,12 +57,6 @@ class kv_cache {
   [[nodiscard]] std::size_t bytes() const { return pool_.bytes; }
 
  private:
-  struct place {
-    std::size_t group = 0;
-    std::size_t blocks = 1;  ///< pool blocks a logical block takes in the group
-    std::size_t block = 0;   ///< which of them holds the layer
-    std::size_t layer_in_block = 0;
-  };
   /// Memory that the system gives when it is first touched.
   struct mapping {
     explicit mapping(std::size_t size);
@@ -73,7 +68,7 @@ class kv_cache {
     std::size_t bytes = 0;
   };
 
-  std::vector<place> places_;
+  std::vector<model::kv_place> places_;
   std::size_t ranks_;
   std::size_t blocks_;       ///< of one rank
   std::size_t part_bytes_;   ///< K (or V) of one layer in one block

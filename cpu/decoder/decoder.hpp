@@ -18,12 +18,12 @@
 #include <span>
 #include <vector>
 
-#include "cpu/decoder/rope.hpp"
 #include "cpu/decoder/weights.hpp"
 #include "cpu/kernels/activations.hpp"
 #include "cpu/kv_cache.hpp"
 #include "cpu/thread_pool.hpp"
 #include "model/generation/step_batch.hpp"
+#include "model/rope_angles.hpp"
 
 namespace octavo::cpu {
 
@@ -80,8 +80,8 @@ class decoder {
   std::size_t kv_heads_;  ///< of one rank
   thread_pool& pool_;
   kv_cache& cache_;
-  rope_angles global_angles_;
-  rope_angles local_angles_;
+  model::rope_angles global_angles_;
+  model::rope_angles local_angles_;
   std::size_t rows_ = 0;
 
   // Row-major scratch, one row for each token.

@@ -1,5 +1,5 @@
-// Rotary position embedding: see rope.hpp.
-#include "cpu/decoder/rope.hpp"
+// Rotary position embedding: see rope_angles.hpp.
+#include "model/rope_angles.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,8 @@
 
 #include "core/error.hpp"
 
-namespace octavo::cpu {
+namespace octavo::model {
 namespace {
-
-using model::rope_config;
 
 // Frequencies whose wavelength is long are divided by the factor, short ones are
 // kept, and between the two the change is linear in context / wavelength.
@@ -47,7 +45,7 @@ void scale_yarn(const rope_config& rope, double context, std::vector<double>& fr
 
 }  // namespace
 
-rope_angles::rope_angles(const model::model_config& config, bool local) {
+rope_angles::rope_angles(const model_config& config, bool local) {
   const rope_config& rope = config.rope;
   const bool own_base = local && rope.local_theta > 0;
   const double theta = own_base ? rope.local_theta : rope.theta;
@@ -60,19 +58,19 @@ rope_angles::rope_angles(const model::model_config& config, bool local) {
   const auto context = static_cast<double>(rope.original_positions > 0 ? rope.original_positions
                                                                        : config.max_positions);
   switch (rope.scaling) {
-    case model::rope_scaling::none:
+    case rope_scaling::none:
       break;
-    case model::rope_scaling::linear:
+    case rope_scaling::linear:
       for (double& frequency : frequencies_) frequency /= rope.factor;
       break;
-    case model::rope_scaling::llama3:
+    case rope_scaling::llama3:
       scale_llama3(rope, context, frequencies_);
       break;
-    case model::rope_scaling::yarn:
+    case rope_scaling::yarn:
       scale_yarn(rope, context, frequencies_);
       magnitude_ = rope.factor > 1 ? 0.1 * std::log(rope.factor) + 1 : 1;
       break;
-    case model::rope_scaling::other:
+    case rope_scaling::other:
       throw infeasible_error("rope scaling '" + rope.scaling_name +
                              "' is not known; known: linear, llama3, yarn");
   }
@@ -91,4 +89,4 @@ void rope_angles::at(std::int64_t position, std::span<float> cosines,
   }
 }
 
-}  // namespace octavo::cpu
+}  // namespace octavo::model

@@ -1,5 +1,5 @@
 // Rotary angles against published values and the closed forms in double.
-#include "cpu/decoder/rope.hpp"
+#include "model/rope_angles.hpp"
 
 #include <cmath>
 
@@ -7,14 +7,14 @@
 #include "tests/support/catch.hpp"
 
 using namespace octavo;
-using namespace octavo::cpu;
+using namespace octavo::model;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 
 namespace {
 
-model::model_config config_of(double theta, std::int64_t head_dim) {
-  model::model_config config;
+model_config config_of(double theta, std::int64_t head_dim) {
+  model_config config;
   config.head_dim = head_dim;
   config.max_positions = 131'072;
   config.rope.theta = theta;
@@ -25,7 +25,7 @@ struct angles {
   std::vector<float> cosines, sines;
 };
 
-angles angles_at(const model::model_config& config, std::int64_t position, bool local = false) {
+angles angles_at(const model_config& config, std::int64_t position, bool local = false) {
   const rope_angles rope{config, local};
   angles out{std::vector<float>(rope.dimensions() / 2), std::vector<float>(rope.dimensions() / 2)};
   rope.at(position, out.cosines, out.sines);
@@ -33,7 +33,7 @@ angles angles_at(const model::model_config& config, std::int64_t position, bool 
 }
 
 /// The angles at position 1: a pair's frequency.
-std::vector<double> frequencies(const model::model_config& config, bool local = false) {
+std::vector<double> frequencies(const model_config& config, bool local = false) {
   const angles one = angles_at(config, 1, local);
   std::vector<double> out;
   for (std::size_t i = 0; i < one.sines.size(); ++i) {
@@ -66,7 +66,7 @@ TEST_CASE("rotation of a part of the head uses that part's width") {
 
 TEST_CASE("linear scaling divides every frequency") {
   auto config = config_of(10'000, 8);
-  config.rope.scaling = model::rope_scaling::linear;
+  config.rope.scaling = rope_scaling::linear;
   config.rope.factor = 4;
   const auto f = frequencies(config);
   const double expected[] = {0.25, 0.025, 0.0025, 0.00025};
@@ -75,7 +75,7 @@ TEST_CASE("linear scaling divides every frequency") {
 
 TEST_CASE("Llama 3.1's frequencies are divided as its GGUF files say") {
   auto config = config_of(500'000, 128);
-  config.rope.scaling = model::rope_scaling::llama3;
+  config.rope.scaling = rope_scaling::llama3;
   config.rope.factor = 8;
   config.rope.low_frequency_factor = 1;
   config.rope.high_frequency_factor = 4;
@@ -106,7 +106,7 @@ TEST_CASE("Llama 3.1's frequencies are divided as its GGUF files say") {
 
 TEST_CASE("yarn keeps short waves, divides long ones, and raises the magnitude") {
   auto config = config_of(1e6, 128);
-  config.rope.scaling = model::rope_scaling::yarn;
+  config.rope.scaling = rope_scaling::yarn;
   config.rope.factor = 4;
   config.rope.original_positions = 32'768;
   const auto f = frequencies(config);
@@ -125,7 +125,7 @@ TEST_CASE("yarn keeps short waves, divides long ones, and raises the magnitude")
 
 TEST_CASE("yarn's ramp may end between pairs") {
   auto config = config_of(1e6, 128);
-  config.rope.scaling = model::rope_scaling::yarn;
+  config.rope.scaling = rope_scaling::yarn;
   config.rope.factor = 4;
   config.rope.original_positions = 32'768;
   config.rope.truncate = false;
@@ -138,7 +138,7 @@ TEST_CASE("yarn's ramp may end between pairs") {
 TEST_CASE("layers that slide have a base of their own, which is not scaled") {
   auto config = config_of(1e6, 8);
   config.rope.local_theta = 10'000;
-  config.rope.scaling = model::rope_scaling::linear;
+  config.rope.scaling = rope_scaling::linear;
   config.rope.factor = 8;
   CHECK_THAT(frequencies(config, true)[2], WithinRel(0.01, 1e-6));
   CHECK_THAT(frequencies(config, false)[2], WithinRel(0.001 / 8, 1e-6));
@@ -154,7 +154,7 @@ TEST_CASE("divisors of the weights file divide frequencies once more") {
 
 TEST_CASE("an unknown scaling is refused by name") {
   auto config = config_of(10'000, 8);
-  config.rope.scaling = model::rope_scaling::other;
+  config.rope.scaling = rope_scaling::other;
   config.rope.scaling_name = "dynamic";
   CHECK_THROWS_AS(rope_angles(config, false), infeasible_error);
   CHECK_THROWS_WITH(rope_angles(config, false), Catch::Matchers::ContainsSubstring("'dynamic'"));

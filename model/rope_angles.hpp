@@ -10,14 +10,14 @@
 
 #include "model/config.hpp"
 
-namespace octavo::cpu {
+namespace octavo::model {
 
 class rope_angles {
  public:
   rope_angles() = default;
   /// For the layers that slide (`local`) or for all others. Throws
   /// infeasible_error for a scaling that is not known.
-  rope_angles(const model::model_config& config, bool local);
+  rope_angles(const model_config& config, bool local);
 
   /// Elements of a head that turn: twice the number of pairs.
   [[nodiscard]] std::size_t dimensions() const { return 2 * frequencies_.size(); }
@@ -29,4 +29,4 @@ class rope_angles {
   double magnitude_ = 1;
 };
 
-}  // namespace octavo::cpu
+}  // namespace octavo::model
