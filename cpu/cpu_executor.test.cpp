@@ -3,27 +3,16 @@
 #include "cpu/cpu_executor.hpp"
 
 #include <algorithm>
-#include <deque>
-#include <map>
 
 #include "core/error.hpp"
-#include "core/ring.hpp"
 #include "cpu/test_model.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/small_engine.hpp"
 
 using namespace octavo;
 using namespace octavo::cpu;
 
 namespace {
-
-struct answer {
-  std::vector<token_id> tokens;
-  std::string text;
-  finish_event end;
-  friend bool operator==(const answer& a, const answer& b) {
-    return a.tokens == b.tokens && a.text == b.text && a.end.why == b.end.why;
-  }
-};
 
 struct engine_options {
   std::int32_t blocks = 200;
@@ -35,115 +24,23 @@ struct engine_options {
   model::kv_dtype kv_dtype = model::kv_dtype::fp16;
 };
 
-/// An engine without actors around a model.
-class small_engine {
+/// An engine around a model on the CPU.
+class cpu_engine : public small_engine {
  public:
-  small_engine(const tiny_model& model, const engine_options& options)
-      : executor_(model.load(options.ranks), model.words(),
-                  {.threads = options.threads,
-                   .num_blocks = options.blocks,
-                   .tensor_parallel_size = options.ranks,
-                   .kv_dtype = options.kv_dtype,
-                   .end_tokens = options.end_tokens}),
-        log_(to_json(config_of(options))),
-        ring_(config_of(options), log_) {}
-
-  void submit(std::uint64_t id, const std::vector<token_id>& prompt, std::int32_t max_tokens,
-              const sampling_parameters& how, std::int32_t n = 1) {
-    request_spec spec;
-    spec.id = request_id{id};
-    spec.prompt_tokens = token_count{static_cast<std::int32_t>(prompt.size())};
-    spec.max_tokens = token_count{max_tokens};
-    spec.prompt = std::make_shared<const std::vector<token_id>>(prompt);
-    spec.n = n;
-    spec.sampling = std::make_shared<const sampling_parameters>(how);
-    const block_hasher hasher{{1, 2}};
-    block_key key = hasher.root({});
-    for (std::size_t at = 0; at + 16 <= prompt.size(); at += 16) {
-      spec.keys.push_back(key = hasher.chain(key, std::span{prompt}.subspan(at, 16)));
-    }
-    ring_.scheduler.on_submit(std::move(spec), now_);
-  }
-
-  void run() {
-    do {
-      while (step_ptr plan = ring_.advance()) start(std::move(plan));
-      hear();
-    } while (finish_one());
-  }
-
-  [[nodiscard]] const answer& of(std::uint64_t id, std::uint16_t sample = 0) {
-    return answers_[{id, sample}];
-  }
-  [[nodiscard]] const std::vector<token_logprobs>& logprobs_of(std::uint64_t id) {
-    return logprobs_[id];
-  }
-
- private:
-  engine_config config_of(const engine_options& options) const {
-    engine_config config;
-    config.kv_groups = executor_.capabilities().kv_groups;
-    config.enable_prefix_caching = config.kv_groups == std::vector{kv_group{}};
-    config.num_blocks = block_count{options.blocks};
-    config.max_model_len = token_count{300};
-    config.max_num_batched_tokens = token_count{options.batched_tokens};
-    config.max_num_seqs = std::min(16, options.batched_tokens);
-    config.run_ahead = options.run_ahead;
-    return config;
-  }
-
-  void start(step_ptr plan) {
-    if (!plan->releases_only()) executor_.submit(plan);
-    flight_.push_back(std::move(plan));
-  }
-
-  bool finish_one() {
-    if (flight_.empty()) return false;
-    const step_ptr done = flight_.front()->releases_only() ? flight_.front() : executor_.await();
-    REQUIRE(done == flight_.front());
-    flight_.pop_front();
-    now_ += micros{1000};
-    ring_.scheduler.on_result(*done, now_);
-    return true;
-  }
-
-  void hear() {
-    step_events& events = ring_.scheduler.events();
-    for (const token_event& e : events.tokens) {
-      answer& to = answers_[{e.request.raw(), e.sample}];
-      to.tokens.push_back(e.token);
-      to.text += events.text.substr(e.text_begin, e.text_size);
-      if (e.logprobs >= 0) {
-        logprobs_[e.request.raw()].push_back(events.logprobs[static_cast<std::size_t>(e.logprobs)]);
-      }
-    }
-    for (const finish_event& e : events.finishes) answers_[{e.request.raw(), e.sample}].end = e;
-    events.clear();
-  }
-
-  cpu_executor executor_;
-  decision_log log_;
-  ring ring_;
-  std::deque<step_ptr> flight_;
-  std::map<std::pair<std::uint64_t, std::uint16_t>, answer> answers_;
-  std::map<std::uint64_t, std::vector<token_logprobs>> logprobs_;
-  micros now_;
+  cpu_engine(const tiny_model& model, const engine_options& options)
+      : small_engine(std::make_unique<cpu_executor>(
+                         model.load(options.ranks), model.words(),
+                         cpu_executor_options{.threads = options.threads,
+                                              .num_blocks = options.blocks,
+                                              .tensor_parallel_size = options.ranks,
+                                              .kv_dtype = options.kv_dtype,
+                                              .end_tokens = options.end_tokens}),
+                     {options.batched_tokens, options.run_ahead}) {}
 };
-
-sampling_parameters greedy() {
-  sampling_parameters how;
-  how.temperature = 0;
-  return how;
-}
-sampling_parameters seeded(std::int64_t seed) {
-  sampling_parameters how;
-  how.seed = seed;
-  return how;
-}
 
 answer alone(const tiny_model& model, const std::vector<token_id>& prompt, std::int32_t max_tokens,
              const sampling_parameters& how, int ranks = 1) {
-  small_engine engine{model, {.ranks = ranks}};
+  cpu_engine engine{model, {.ranks = ranks}};
   engine.submit(1, prompt, max_tokens, how);
   engine.run();
   return engine.of(1);
@@ -173,7 +70,7 @@ TEST_CASE("greedy tokens are the likeliest by float64, also beyond a window of 3
   CAPTURE(shape.architecture, shape.quantized);
   const tiny_model model{shape};
   const auto prompt = random_tokens(45, 3);
-  small_engine engine{model, {.batched_tokens = 20}};
+  cpu_engine engine{model, {.batched_tokens = 20}};
   engine.submit(1, prompt, 60, greedy());
   engine.run();
   REQUIRE(engine.of(1).tokens.size() == 60);
@@ -195,7 +92,7 @@ TEST_CASE("a request says the same alone, in company and in chunks") {
   for (const std::int32_t batched_tokens : {512, 16, 7}) {
     for (const std::int32_t run_ahead : {0, 1}) {
       CAPTURE(batched_tokens, run_ahead);
-      small_engine engine{model, {.batched_tokens = batched_tokens, .run_ahead = run_ahead}};
+      cpu_engine engine{model, {.batched_tokens = batched_tokens, .run_ahead = run_ahead}};
       for (unsigned i = 0; i < 8; ++i) {
         engine.submit(i, random_tokens(20 + 7 * i, i), 30, i % 2 == 0 ? greedy() : seeded(i));
       }
@@ -212,7 +109,7 @@ TEST_CASE("a request says the same after a prefix hit") {
   CHECK(cold.end.cached_tokens == token_count{0});
   auto other = prompt;
   other[40] = other[40] == 5 ? 6 : 5;
-  small_engine engine{model, {}};
+  cpu_engine engine{model, {}};
   engine.submit(1, other, 20, seeded(8));
   engine.run();
   engine.submit(2, prompt, 20, seeded(7));
@@ -226,7 +123,7 @@ TEST_CASE("a request says the same after preemptions") {
   const auto run_ahead = GENERATE(0, 1);
   const tiny_model model{shape};
   // Six texts of 90 tokens need 36 blocks, or 3 times 36 where groups are two.
-  small_engine engine{model, {.blocks = shape.gemma ? 50 : 20, .run_ahead = run_ahead}};
+  cpu_engine engine{model, {.blocks = shape.gemma ? 50 : 20, .run_ahead = run_ahead}};
   for (unsigned i = 0; i < 6; ++i) engine.submit(i, random_tokens(30, i), 60, seeded(i));
   engine.run();
   std::int32_t preemptions = 0;
@@ -242,14 +139,14 @@ TEST_CASE("samples of one request start alike, diverge, and do not depend on com
   const tiny_model model{llama_shape(true)};
   // With 33 tokens a block is shared in part and copied; with 32 none is.
   const auto length = GENERATE(std::size_t{33}, std::size_t{32});
-  small_engine single{model, {}};
+  cpu_engine single{model, {}};
   single.submit(1, random_tokens(length, 9), 25, seeded(3), 3);
   single.run();
   for (std::uint16_t k = 0; k < 3; ++k) REQUIRE(single.of(1, k).tokens.size() == 25);
   CHECK(single.of(1, 0).tokens != single.of(1, 1).tokens);
   CHECK(single.of(1, 1).tokens != single.of(1, 2).tokens);
   CHECK(single.of(1, 0) == alone(model, random_tokens(length, 9), 25, seeded(3)));
-  small_engine crowded{model, {.batched_tokens = 17, .run_ahead = 1}};
+  cpu_engine crowded{model, {.batched_tokens = 17, .run_ahead = 1}};
   crowded.submit(1, random_tokens(length, 9), 25, seeded(3), 3);
   crowded.submit(2, random_tokens(40, 10), 25, greedy(), 2);
   crowded.run();
@@ -261,14 +158,14 @@ TEST_CASE("samples of one request start alike, diverge, and do not depend on com
 TEST_CASE("a stop string may begin with the token that a forked sample begins with") {
   const tiny_model model{llama_shape(true)};
   const auto prompt = random_tokens(33, 9);
-  small_engine plain{model, {}};
+  cpu_engine plain{model, {}};
   plain.submit(1, prompt, 10, seeded(3), 3);
   plain.run();
   for (std::uint16_t k = 0; k < 3; ++k) {
     CAPTURE(k);
     auto how = seeded(3);
     how.stop = {plain.of(1, k).text.substr(0, 2)};
-    small_engine stopping{model, {}};
+    cpu_engine stopping{model, {}};
     stopping.submit(1, prompt, 10, how, 3);
     stopping.run();
     CHECK(stopping.of(1, k).end.why == reason::finished_stop);
@@ -281,7 +178,7 @@ TEST_CASE("samples of a model with windows, which cannot fork, are those of its 
   const tiny_model model{gemma_shape()};
   auto how = seeded(3);
   how.temperature = 5;  // the tied head makes the last token again the likeliest by far
-  small_engine engine{model, {}};
+  cpu_engine engine{model, {}};
   engine.submit(1, random_tokens(33, 9), 25, how, 2);
   engine.run();
   CHECK(engine.of(1, 0) == alone(model, random_tokens(33, 9), 25, how));
@@ -293,7 +190,7 @@ TEST_CASE("log-probabilities go to those who ask, and are those of float64") {
   const tiny_model model{llama_shape(false)};
   auto how = seeded(5);
   how.logprobs = 2;
-  small_engine engine{model, {}};
+  cpu_engine engine{model, {}};
   auto prompt = random_tokens(20, 3);
   engine.submit(1, prompt, 6, how);
   engine.submit(2, prompt, 6, seeded(6));
@@ -322,7 +219,7 @@ TEST_CASE("each forked sample is continued by the likeliest tokens of its own te
   const tiny_model model{llama_shape(false)};
   auto how = seeded(5);
   how.temperature = 0.05F;
-  small_engine engine{model, {}};
+  cpu_engine engine{model, {}};
   const auto prompt = random_tokens(37, 11);
   engine.submit(1, prompt, 30, how, 3);
   engine.run();
@@ -340,7 +237,7 @@ TEST_CASE("an end token, a stop token and a stop string end the text, each by it
   const auto first =
       static_cast<std::size_t>(std::ranges::find(plain.tokens, sixth) - plain.tokens.begin());
   SECTION("an end token") {
-    small_engine engine{model, {.end_tokens = {sixth}}};
+    cpu_engine engine{model, {.end_tokens = {sixth}}};
     engine.submit(1, prompt, 40, seeded(1));
     engine.run();
     CHECK(engine.of(1).end.why == reason::finished_eos);
@@ -394,7 +291,7 @@ TEST_CASE("with several ranks a request says the same in company, chunks and aft
   const bool gemma = GENERATE(false, true);
   const int ranks = GENERATE(2, 4);
   const tiny_model model = gemma ? wide_model(gemma_shape(), 1) : wide_model(llama_shape(true), 4);
-  small_engine engine{
+  cpu_engine engine{
       model, {.blocks = gemma ? 50 : 20, .batched_tokens = 17, .threads = 3, .ranks = ranks}};
   for (unsigned i = 0; i < 6; ++i) engine.submit(i, random_tokens(30, i), 60, seeded(i));
   engine.run();
@@ -410,7 +307,7 @@ TEST_CASE("with several ranks a request says the same in company, chunks and aft
 TEST_CASE("with several ranks a request says the same after a prefix hit, and samples fork") {
   const tiny_model model = wide_model(llama_shape(true), 4);
   const auto prompt = random_tokens(50, 4);
-  small_engine engine{model, {.ranks = 2}};
+  cpu_engine engine{model, {.ranks = 2}};
   engine.submit(1, prompt, 20, seeded(7), 2);
   engine.run();
   engine.submit(2, prompt, 20, seeded(7), 2);
@@ -439,7 +336,7 @@ TEST_CASE("with 8-bit keys and values greedy tokens are the likeliest by float64
   shape.kv_dtype = model::kv_dtype::int8;
   const tiny_model model{shape};
   const auto prompt = random_tokens(45, 3);
-  small_engine engine{model, {.batched_tokens = 20, .kv_dtype = model::kv_dtype::int8}};
+  cpu_engine engine{model, {.batched_tokens = 20, .kv_dtype = model::kv_dtype::int8}};
   engine.submit(1, prompt, 60, greedy());
   engine.run();
   CHECK(engine.of(1).tokens.size() == 60);
@@ -450,12 +347,12 @@ TEST_CASE("with 8-bit keys and values a request says the same after hits, forks,
   const tiny_model model{llama_shape(true)};
   constexpr auto int8 = model::kv_dtype::int8;
   const auto cold = [&](unsigned i) {
-    small_engine engine{model, {.kv_dtype = int8}};
+    cpu_engine engine{model, {.kv_dtype = int8}};
     engine.submit(1, random_tokens(33, i), 60, seeded(i));
     engine.run();
     return engine.of(1);
   };
-  small_engine engine{model, {.blocks = 20, .batched_tokens = 17, .kv_dtype = int8}};
+  cpu_engine engine{model, {.blocks = 20, .batched_tokens = 17, .kv_dtype = int8}};
   // The first forks in the middle of a block; the last hits two blocks of the first.
   engine.submit(0, random_tokens(33, 0), 60, seeded(0), 2);
   for (unsigned i = 1; i < 6; ++i) engine.submit(i, random_tokens(33, i), 60, seeded(i));
@@ -469,7 +366,7 @@ TEST_CASE("with 8-bit keys and values a request says the same after hits, forks,
     CHECK(engine.of(i) == cold(i));
   }
   CHECK(preemptions > 0);
-  small_engine calm{model, {.kv_dtype = int8}};
+  cpu_engine calm{model, {.kv_dtype = int8}};
   for (const unsigned id : {1U, 2U}) {
     calm.submit(id, random_tokens(33, 0), 60, seeded(0), 2);
     calm.run();
