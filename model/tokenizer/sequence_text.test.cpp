@@ -155,13 +155,13 @@ TEST_CASE("control tokens show in the text only where the client wants them") {
   CHECK(run(how, {"a"}, {256, 257}) == run_result{{"a", ""}, true});
 }
 
-TEST_CASE("end and stop tokens end a sequence without text of their own, and let out what was held") {
+TEST_CASE("end and stop tokens have no text of their own, and let out what was held") {
   auto how = stopping_at({"bcd"});
   how.stop_token_ids = {257};
   const tokenizer words = words_of({"ab", "S"});  // 258: </s>
   const std::vector<token_id> ends{258};
-  for (const auto& [last, kind] : {std::pair{257, finish_kind::stop_token},
-                                   std::pair{258, finish_kind::eos}}) {
+  for (const auto& [last, kind] :
+       {std::pair{257, finish_kind::stop_token}, std::pair{258, finish_kind::eos}}) {
     sequence_text text{words, how, ends};
     std::string out;
     CHECK(text.take(256, false, out) == finish_kind::none);

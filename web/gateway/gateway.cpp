@@ -39,6 +39,7 @@ metrics_options metrics_of(const gateway_options& options, const served_model& m
   m.model_name = model.limits.served_model_names.front();
   m.max_model_len = model.limits.max_model_len.raw();
   m.prefix_caching = model.prefix_caching;
+  m.waiting = options.waiting;
   m.cache_config = {{"block_size", std::to_string(model.block_size.raw())},
                     {"num_gpu_blocks", std::to_string(model.blocks_total.raw())},
                     {"enable_prefix_caching", model.prefix_caching ? "True" : "False"}};
@@ -84,6 +85,7 @@ class gateway::core {
   void engine_failed(std::string why) {
     server_->post([this, why = std::move(why)] {
       engine_problem_ = why;
+      if (recorder_) recorder_->engine_failed();
       hub_->fail_all(api::server_error("the engine has stopped: " + why));
       end_if_drained();
     });
@@ -123,30 +125,36 @@ class gateway::core {
       why.message = message;
       return error_response(why, {});
     };
+    app.on_refusal = [this](int status) { metrics_.answered("none", "none", status, 0); };
     app.log = [this](std::string_view line) { log_(std::string{line}); };
     return app;
   }
 
   void answer(net::request request, net::responder to) {
-    const double start = hub_->clocks().seconds();
     net::header_list headers;
     access_.add_cors(request, headers);
-    const route* way = nullptr;
+    count_answer("none", request, to);
     try {
       if (request.method == "OPTIONS") {
         to.send({204, headers, {}});
         return;
       }
-      way = &routes_.find(request);
-      if (way->needs_key) client_of(request);
-      way->run(request, {to, headers, &beats_, nullptr});
-      metrics_.answered(way->path, request.method, 200, hub_->clocks().seconds() - start);
+      const route& way = routes_.find(request);
+      count_answer(way.path, request, to);
+      if (way.needs_key) client_of(request);
+      way.run(request, {to, headers, &beats_, nullptr});
     } catch (const api::api_error& why) {
-      metrics_.answered(way == nullptr ? "none" : way->path, request.method, why.status,
-                        hub_->clocks().seconds() - start);
       if (why.status == 405) headers.set("Allow", routes_.allowed(request.path));
       to.send(error_response(why, headers));
     }
+  }
+
+  // Answers of one request may begin long after its route has returned.
+  void count_answer(const std::string& handler, asked request, net::responder& to) {
+    const double start = hub_->clocks().seconds();
+    to.on_begin([this, start, handler, method = request.method](int status) {
+      metrics_.answered(handler, method, status, hub_->clocks().seconds() - start);
+    });
   }
 
   std::string client_of(asked request) const {
@@ -256,7 +264,7 @@ class gateway::core {
 
   [[nodiscard]] bool is_healthy() const {
     return engine_problem_.empty() &&
-           !hub_->is_stuck(static_cast<double>(options_.progress_deadline.count()));
+           !hub_->is_stuck(static_cast<double>(options_.progress_deadline.count()) * 1e-3);
   }
 
   gateway_options options_;

@@ -19,6 +19,7 @@
 #include "web/gateway/engine_link.hpp"
 #include "web/gateway/hub.hpp"
 #include "web/gateway/net/options.hpp"
+#include "web/gateway/waiting_reasons.hpp"
 
 namespace octavo::gateway {
 
@@ -32,11 +33,13 @@ struct gateway_options {
   std::int64_t requests_per_client_max = 0;
   std::string metrics_prefix = "vllm";
   std::string version;
+  /// Why requests wait, for the metrics; outlives the gateway, or null.
+  const waiting_reasons* waiting = nullptr;
   /// Where not empty, the requests that were served are written here as a trace.
   std::string record_trace;
   /// How the engine says that it is alive: health is red when requests are under way and
   /// none has moved for so long.
-  std::chrono::seconds progress_deadline{60};
+  std::chrono::milliseconds progress_deadline{60'000};
   /// Silence after which a stream gets a comment.
   std::chrono::milliseconds heartbeat_interval{15'000};
   /// After drain(): how long answers under way may take.

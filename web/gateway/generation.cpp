@@ -5,13 +5,17 @@
 
 namespace octavo::gateway {
 
-api::ending ending_of(reason why, const generation& of, token_id last) {
+api::ending ending_of(reason why, const generation& of, std::int32_t index) {
   api::ending end;
   if (why == reason::finished_length || why == reason::finished_kv_exhausted) end.reason = "length";
   if (why == reason::finished_cancelled) end.reason = "abort";
+  if (why != reason::finished_stop) return end;
+  const auto at = static_cast<std::size_t>(index);
   const auto& stops = of.request.sampling.stop_token_ids;
-  if (why == reason::finished_stop && std::ranges::find(stops, last) != stops.end()) {
-    end.stop_reason = last;
+  if (std::ranges::find(stops, of.last_token[at]) != stops.end()) {
+    end.stop_reason = of.last_token[at];
+  } else if (!of.stop_search.empty()) {
+    end.stop_reason = of.stop_search[at].found_stop();
   }
   return end;
 }

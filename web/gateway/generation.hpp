@@ -11,6 +11,7 @@
 #include "core/reason.hpp"
 #include "core/request.hpp"
 #include "core/scheduler.hpp"
+#include "model/tokenizer/sequence_text.hpp"
 #include "web/gateway/api/answer_parts.hpp"
 #include "web/gateway/api/api_error.hpp"
 #include "web/gateway/api/generation_request.hpp"
@@ -57,6 +58,9 @@ struct generation {
   api::token_usage usage;
   /// By index, the last token; for stop_reason.
   std::vector<token_id> last_token;
+  /// By index, where there are stop strings: the text as the executor saw it, which tells
+  /// the string that ended it.
+  std::vector<model::sequence_text> stop_search;
 
   [[nodiscard]] std::int32_t index_of(std::size_t prompt, std::uint16_t sample) const {
     return static_cast<std::int32_t>(prompt) * request.n + sample;
@@ -64,7 +68,7 @@ struct generation {
 };
 
 /// What an OpenAI client reads as the reason of an end; for reasons that are no failure.
-[[nodiscard]] api::ending ending_of(reason why, const generation& of, token_id last);
+[[nodiscard]] api::ending ending_of(reason why, const generation& of, std::int32_t index);
 
 /// The error that a rejection or failure is for its client. `a` and `b` are the reason's
 /// numbers.

@@ -52,6 +52,9 @@ std::uint64_t hub::start(api::generation_request request, const make_listener& m
                              clocks_.unix_seconds());
   of->request = std::move(request);
   of->last_token.assign(of->prompts.size() * static_cast<std::size_t>(of->request.n), -1);
+  if (const auto& how = of->request.sampling; !how.stop.empty()) {
+    of->stop_search.assign(of->last_token.size(), {*model_.words, how});
+  }
   const std::uint64_t number = next_number_++;
   std::vector<request_spec> specs;
   for (std::size_t p = 0; p < of->prompts.size(); ++p) {
@@ -151,6 +154,10 @@ void hub::hear_token(const actors::event_batch& events, const token_event& token
   if (of.usage.completion_tokens == 0) of.times.first_token_s = heard_s_;
   of.last_token[static_cast<std::size_t>(index)] = token.token;
   ++of.usage.completion_tokens;
+  if (!of.stop_search.empty() && token.token >= 0) {
+    std::string seen;
+    of.stop_search[static_cast<std::size_t>(index)].push(token.token, seen);
+  }
   if (of.request.only_echoes()) return;
   const std::string_view text =
       std::string_view{events.text}.substr(token.text_begin, token.text_size);
@@ -180,7 +187,7 @@ void hub::hear_finish(const finish_event& end) {
     of.queued_s = static_cast<double>((end.admitted_at - end.submitted_at).raw()) * 1e-6;
   }
   if (end.sample == 0) of.usage.cached_tokens += std::max(0, end.cached_tokens.raw());
-  of.hears->ended(index, ending_of(end.why, of, of.last_token[static_cast<std::size_t>(index)]));
+  of.hears->ended(index, ending_of(end.why, of, index));
   if (end.request_done && ++of.done == std::ssize(of.prompts)) finish(where.number, of);
 }
 

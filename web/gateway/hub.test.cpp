@@ -40,7 +40,10 @@ class scribe final : public listener {
     lines_.push_back(std::to_string(index) + ": " + std::string{text});
   }
   void ended(std::int32_t index, const api::ending& how) override {
-    lines_.push_back(std::to_string(index) + " ends by " + how.reason);
+    std::string line = std::to_string(index) + " ends by " + how.reason;
+    if (const auto* text = std::get_if<std::string>(&how.stop_reason)) line += " \"" + *text + "\"";
+    if (const auto* id = std::get_if<token_id>(&how.stop_reason)) line += " " + std::to_string(*id);
+    lines_.push_back(line);
   }
   void done(const api::token_usage& usage, const api::answer_timings&) override {
     lines_.push_back("done, " + std::to_string(usage.prompt_tokens) + " in, " +
@@ -80,6 +83,11 @@ struct front {
     token_event token{request_id{id}, {}, sample, 65, 0, static_cast<std::uint32_t>(text.size())};
     events.text = text;
     events.tokens.push_back(token);
+    requests.hear(events);
+  }
+  void token(std::uint64_t id, token_id which, std::uint16_t sample = 0) {
+    actors::event_batch events;
+    events.tokens.push_back({request_id{id}, {}, sample, which});
     requests.hear(events);
   }
   void end(std::uint64_t id, reason why, std::uint16_t sample = 0, bool all = true,
@@ -136,6 +144,22 @@ TEST_CASE("sample k of prompt p has the index p n + k, and the request is done w
   CHECK(f.lines == std::vector<std::string>{"accepted", "3: x", "3 ends by stop", "0 ends by stop",
                                             "1 ends by stop", "2 ends by stop",
                                             "done, 6 in, 1 out, 0 cached"});
+}
+
+TEST_CASE("an end tells the stop string or the stop token, and nothing for the model's own") {
+  front f;
+  f.ask(R"({"prompt":"x","n":4,"max_tokens":9,"stop":["yz","xy"],"stop_token_ids":[35]})");
+  for (const token_id t : {'a', 'x', 'y'}) f.token(1, t, 0);
+  f.end(1, reason::finished_stop, 0, false);
+  for (const token_id t : {'y', 'z'}) f.token(1, t, 1);
+  f.end(1, reason::finished_stop, 1, false);
+  for (const token_id t : {token_id{'x'}, 35}) f.token(1, t, 2);
+  f.end(1, reason::finished_stop, 2, false);
+  f.token(1, 'x', 3);
+  f.end(1, reason::finished_eos, 3);
+  f.lines.pop_back();
+  CHECK(f.lines == std::vector<std::string>{"0 ends by stop \"xy\"", "1 ends by stop \"yz\"",
+                                            "2 ends by stop 35", "3 ends by stop"});
 }
 
 TEST_CASE("who is gone cancels every prompt that lives, and hears nothing more") {

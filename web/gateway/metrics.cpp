@@ -53,6 +53,16 @@ void raise_to(prometheus::Counter& counter, std::int64_t sum) {
   if (more > 0) counter.Increment(more);
 }
 
+std::vector<prometheus::Gauge*> gauges_of(const series_maker& make) {
+  std::vector<prometheus::Gauge*> gauges;
+  for (const reason why : waiting_reasons::all) {
+    gauges.push_back(&make.gauge("num_requests_waiting_by_reason",
+                                 "Requests in the queue, by what they wait for.",
+                                 {{"reason", std::string{to_string(why)}}}));
+  }
+  return gauges;
+}
+
 prometheus::Counter& ends_by(engine_series& of, reason why) {
   switch (why) {
     case reason::finished_eos:
@@ -82,6 +92,8 @@ struct metrics::state {
 
   metrics_options options;
   prometheus::Registry registry;
+  /// Parallel to waiting_reasons::all.
+  std::vector<prometheus::Gauge*> waiting_by_reason;
   std::vector<std::unique_ptr<engine_series>> engines;
   /// By replica; 0 before statistics told it.
   std::vector<block_count> blocks_total;
@@ -107,6 +119,7 @@ engine_series& metrics::state::engine(std::uint32_t replica) {
     for (const auto& [name, value] : options.cache_config) config.emplace(name, value);
     make.gauge("cache_config_info", "How the KV cache is set up.", config).Set(1);
     engines.push_back(std::make_unique<engine_series>(make, options.max_model_len));
+    if (options.waiting != nullptr && engines.size() == 1) waiting_by_reason = gauges_of(make);
     blocks_total.emplace_back();
   }
   return *engines[replica];
@@ -269,6 +282,10 @@ std::string metrics::text(const actors::statistics_list& statistics) {
     if (now.blocks_total > block_count{0}) {
       to.kv_usage.Set(static_cast<double>(now.blocks_used.raw()) / now.blocks_total.raw());
     }
+  }
+  for (std::size_t i = 0; i < state_->waiting_by_reason.size(); ++i) {
+    const std::int64_t count = state_->options.waiting->count(waiting_reasons::all[i]);
+    state_->waiting_by_reason[i]->Set(static_cast<double>(count));
   }
   std::ostringstream out;
   out.imbue(std::locale::classic());

@@ -28,6 +28,7 @@
 
 #include "actors/messages.hpp"
 #include "web/gateway/generation.hpp"
+#include "web/gateway/waiting_reasons.hpp"
 
 namespace octavo::gateway {
 
@@ -42,6 +43,8 @@ struct metrics_options {
   bool prefix_caching = true;
   /// Labels of cache_config_info, such as {"block_size", "16"}.
   std::vector<std::pair<std::string, std::string>> cache_config = {};
+  /// Outlives the metrics; null where nobody tells why requests wait.
+  const waiting_reasons* waiting = nullptr;
 };
 
 class metrics {
@@ -58,7 +61,7 @@ class metrics {
   void heard(const actors::event_batch& events, double now_s);
   /// What of `of` has not ended by the engine's word ends in an error.
   void failed(const generation& of);
-  /// A request was answered, or its answer begun, after `seconds`. `handler` is a route or
+  /// A request's answer began with `status` after `seconds`. `handler` is a route or
   /// "none": one of a fixed set, never a client's text. Statuses are counted as "2xx" ….
   void answered(std::string_view handler, std::string_view method, int status, double seconds);
 

@@ -42,8 +42,8 @@ recorder::recorder(std::string path, token_count block_size,
   traces::trace header;
   header.prefix_block = block_size;
   header.notes = {
-      "recorded by octavo serve; a cancelled request would have generated an unknown number of "
-      "tokens: its line gives those that it got, at least 1"};
+      "recorded by octavo serve; a request that was cancelled, or that the engine failed, would "
+      "have generated an unknown number of tokens: its line gives those that it got, at least 1"};
   std::string line;
   traces::append_header(line, header);
   out_ << line << std::flush;
@@ -135,13 +135,23 @@ void recorder::flush() {
   live_.clear();
 }
 
-void recorder::close() {
-  if (!out_.is_open()) return;
+void recorder::write_all(bool cancelled) {
   for (auto& [id, of] : live_) {
-    for (std::size_t sample = 0; sample < of.tokens.size(); ++sample) write(id, of, sample, true);
+    for (std::size_t sample = 0; sample < of.tokens.size(); ++sample) {
+      write(id, of, sample, cancelled);
+    }
   }
   live_.clear();
   flush();
+}
+
+void recorder::engine_failed() {
+  if (out_.is_open()) write_all(false);
+}
+
+void recorder::close() {
+  if (!out_.is_open()) return;
+  write_all(true);
   out_.close();
 }
 

@@ -40,6 +40,9 @@ class recorder {
   /// `spec` has its prompt's tokens and the keys of its full blocks.
   void arrived(const request_spec& spec, double now_s);
   void heard(const actors::event_batch& events, double now_s);
+  /// The engine is gone: all that was under way ends here, not cancelled by anybody, with the
+  /// tokens that it got.
+  void engine_failed();
   /// Writes what has not ended as cancelled when the engine was last heard. Nothing is
   /// recorded any more. May be called again.
   void close();
@@ -54,6 +57,7 @@ class recorder {
 
   std::vector<std::uint64_t> prefix_of(const request_spec& spec) const;
   void write(std::uint64_t id, live_request& of, std::size_t sample, bool cancelled);
+  void write_all(bool cancelled);
   void flush();
 
   std::string path_;

@@ -158,6 +158,22 @@ TEST_CASE("each sample has a line, also of those that are under way at the end")
   CHECK(read.requests[1 - first].cancel < micros{0});
 }
 
+TEST_CASE("what the engine failed was not cancelled, whatever is heard of it later") {
+  const traces::temp_file file;
+  recorder record{file.path(), block_size, {}};
+  record.arrived(spec_of(1, {1, 2}), 10);
+  record.arrived(spec_of(2, {1, 2}), 11);
+  record.heard(tokens(1, 5), 12);
+  record.engine_failed();
+  record.heard(finish(1, reason::finished_cancelled), 13);
+  record.close();
+  const traces::trace read = traces::read_trace(file.path());
+  REQUIRE(read.requests.size() == 2);
+  CHECK(read.requests[0].output_tokens == token_count{5});
+  CHECK(read.requests[1].output_tokens == token_count{1});
+  for (const traces::request& one : read.requests) CHECK(one.cancel < micros{0});
+}
+
 TEST_CASE("refused requests are left out") {
   const traces::temp_file file;
   recorder record{file.path(), block_size, {}};

@@ -88,19 +88,21 @@ void socket_session::opened(net::websocket socket) {
 }
 
 void socket_session::text(std::string message) {
-  std::string id;
-  std::string id_field = "id";
+  api::client_event event;
   try {
-    const api::client_event event = api::parse_client_event(message);
-    id = event.id;
-    id_field = event.id_field;
+    event = api::parse_client_event(message);
+  } catch (const api::api_error& why) {
+    const api::client_event named = api::name_in_refused(message);
+    return send(api::error_event(why, named.id, named.id_field));
+  }
+  try {
     if (event.what == api::client_event::kind::cancel) {
       cancel(event.id);
     } else {
       create(event);
     }
   } catch (const api::api_error& why) {
-    send(api::error_event(why, id, id_field));
+    send(api::error_event(why, event.id, event.id_field));
   }
 }
 

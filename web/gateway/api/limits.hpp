@@ -30,6 +30,8 @@ struct limits {
   std::int32_t messages_max = 4096;
   /// Whether the scheduler orders by priority; else only 0 is taken.
   bool allows_priority = false;
+  /// Where not empty: why no conversation can become a prompt.
+  std::string chat_problem;
   /// What holds where a request says nothing.
   sampling_parameters default_sampling;
 };

@@ -104,6 +104,10 @@ ordered_json read_item(const json& value, const std::string& path) {
   return turn;
 }
 
+void check_chat(const std::string& path, const limits& bounds) {
+  if (!bounds.chat_problem.empty()) throw invalid_request(path, path + ": " + bounds.chat_problem);
+}
+
 ordered_json read_list(const json& list, const std::string& path, const limits& bounds,
                        ordered_json (*read)(const json&, const std::string&)) {
   if (!list.is_array() || list.empty() ||
@@ -121,6 +125,7 @@ ordered_json read_list(const json& list, const std::string& path, const limits& 
 }  // namespace
 
 ordered_json read_messages(const json& list, const std::string& path, const limits& bounds) {
+  check_chat(path, bounds);
   return read_list(list, path, bounds, read_message);
 }
 
@@ -139,6 +144,7 @@ conversation read_conversation(fields& body, const json& messages, const limits&
 }
 
 ordered_json read_input(const json& input, const std::string& path, const limits& bounds) {
+  check_chat(path, bounds);
   if (!input.is_string()) return read_list(input, path, bounds, read_item);
   if (input.get_ref<const std::string&>().empty()) {
     throw invalid_request(path, path + " is empty; a text or a list of messages is expected");

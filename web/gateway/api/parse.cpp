@@ -16,14 +16,16 @@ using nlohmann::json;
 
 /// More than any model's length would only cost memory.
 constexpr std::size_t detokenize_tokens_max = std::size_t{1} << 20;
+constexpr std::size_t id_bytes_max = 128;
 
 void read_id(fields& event, client_event& result) {
   for (const char* name : {"id", "stream_id"}) {
     const auto id = event.text(name);
     if (!id) continue;
     if (!result.id.empty()) event.fail(name, "is given beside id; one of them is allowed");
-    if (id->empty() || id->size() > 128) {
-      event.fail(name, "has " + std::to_string(id->size()) + " bytes; 1 to 128 are allowed");
+    if (id->empty() || id->size() > id_bytes_max) {
+      event.fail(name, "has " + std::to_string(id->size()) + " bytes; 1 to " +
+                           std::to_string(id_bytes_max) + " are allowed");
     }
     result.id = *id;
     result.id_field = name;
@@ -64,6 +66,23 @@ client_event parse_client_event(std::string_view message) {
   body.erase("stream_id");
   result.body = std::move(body);
   return result;
+}
+
+client_event name_in_refused(std::string_view message) {
+  client_event found;
+  std::string key;
+  const auto look = [&](int depth, json::parse_event_t event, const json& parsed) {
+    if (depth == 1 && event == json::parse_event_t::key) key = parsed.get<std::string>();
+    const bool is_name = depth == 1 && event == json::parse_event_t::value && found.id.empty() &&
+                         (key == "id" || key == "stream_id") && parsed.is_string();
+    if (is_name && parsed.get_ref<const std::string&>().size() <= id_bytes_max) {
+      found.id = parsed.get<std::string>();
+      found.id_field = key;
+    }
+    return depth <= 1;  // what lies deeper is not kept
+  };
+  [[maybe_unused]] const json rest = json::parse(message, look, false);
+  return found;
 }
 
 tokenize_request parse_tokenize(std::string_view text, const limits& bounds) {

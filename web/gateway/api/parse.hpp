@@ -48,6 +48,10 @@ struct client_event {
 /// that an error in them can be told with the id.
 [[nodiscard]] client_event parse_client_event(std::string_view message);
 
+/// The name that the client gave in a message that parse_client_event() refuses, as far as it
+/// can be read: the message need not be JSON to its end. Only `id` and `id_field` are set.
+[[nodiscard]] client_event name_in_refused(std::string_view message);
+
 /// POST /tokenize: a text or a conversation as the only prompt.
 struct tokenize_request {
   generation_request input;

@@ -226,6 +226,40 @@ TEST_CASE("events of a socket name the response they are about") {
   CHECK(cancel.id == "a");
 }
 
+TEST_CASE("the name in a refused event is read as far as it can be") {
+  const auto name = [](const std::string& message) {
+    const client_event found = name_in_refused(message);
+    return found.id_field + "=" + found.id;
+  };
+  CHECK(name(R"({"id":"a"})") == "id=a");
+  CHECK(name(R"({"stream_id":"b","type":7})") == "stream_id=b");
+  CHECK(name(R"({"id":"a","stream_id":"b"})") == "id=a");
+  CHECK(name(R"({"input":[{"id":"deep"}],"id":"a","x")") == "id=a");
+  CHECK(name(R"({"id":"a","input":)" + std::string(100'000, '[')) == "id=a");
+  CHECK(name(R"({"id":{"id":"deep"}})") == "id=");
+  CHECK(name(R"({"id":7,"stream_id":"b")") == "stream_id=b");
+  CHECK(name(R"({"id":")" + std::string(129, 'x') + "\"}") == "id=");
+  CHECK(name(R"(["id","a"])") == "id=");
+  CHECK(name("") == "id=");
+}
+
+TEST_CASE("a chat template that cannot be used is told to whoever needs it") {
+  limits bounds = test_bounds();
+  bounds.chat_problem = "the chat template cannot be used: line 3";
+  const auto told = [](const auto& call, const std::string& param) {
+    const auto problem = error_of(call);
+    CHECK(problem.status == 400);
+    CHECK(problem.param == param);
+    CHECK(problem.message == param + ": the chat template cannot be used: line 3");
+  };
+  const std::string talk = R"([{"role":"user","content":"x"}])";
+  told([&] { (void)parse_chat(R"({"messages":)" + talk + "}", bounds); }, "messages");
+  told([&] { (void)parse_responses(parse_object(R"({"input":"x"})"), bounds); }, "input");
+  told([&] { (void)parse_responses(parse_object(R"({"input":)" + talk + "}"), bounds); }, "input");
+  told([&] { (void)parse_tokenize(R"({"messages":)" + talk + "}", bounds); }, "messages");
+  CHECK_NOTHROW(parse_completion(R"({"prompt":"x"})", bounds));
+}
+
 TEST_CASE("events that are unknown or have no place for an id are refused") {
   const auto bad = [](const std::string& message, const std::string& param) {
     INFO(message);

@@ -20,12 +20,18 @@ void validate_status(int status) {
 exchange::~exchange() {
   if (!open()) return;
   if (auto http = http_.lock()) {
-    asio::post(executor_, [http = std::move(http)] { http->abandoned(); });
+    asio::post(executor_, [http = std::move(http), begins = std::move(on_begin_)] {
+      http->abandoned(begins);
+    });
   }
 }
 
 std::shared_ptr<http_protocol> exchange::live() const {
   return open() ? http_.lock() : nullptr;
+}
+
+void exchange::begin(int status) {
+  if (const auto callback = std::exchange(on_begin_, nullptr)) callback(status);
 }
 
 void exchange::finish() {
@@ -41,6 +47,7 @@ void exchange::send(const response& answer) {
   if (!http || begun()) return;
   finish();
   http->answer(answer);
+  begin(answer.status);
 }
 
 void exchange::begin_stream(int status, const header_list& headers) {
@@ -50,6 +57,7 @@ void exchange::begin_stream(int status, const header_list& headers) {
   if (!http || begun()) return;
   progress_ = streaming;
   http->begin_stream(status, headers);
+  begin(status);
 }
 
 bool exchange::write(std::string_view piece) {
@@ -121,6 +129,10 @@ void responder::end() {
 
 void responder::abort() {
   if (exchange_) exchange_->abort();
+}
+
+void responder::on_begin(std::function<void(int status)> callback) {
+  if (exchange_) exchange_->on_begin(std::move(callback));
 }
 
 void responder::on_close(std::function<void()> callback) {

@@ -28,6 +28,7 @@ class exchange {
   bool write(std::string_view piece);
   void end();
   void abort();
+  void on_begin(std::function<void(int status)> callback) { on_begin_ = std::move(callback); }
   void on_close(std::function<void()> callback);
   void on_drain(std::size_t bytes, std::function<void()> callback);
   [[nodiscard]] std::size_t pending_bytes() const;
@@ -44,11 +45,13 @@ class exchange {
 
   /// The protocol, where the answer is still wanted.
   [[nodiscard]] std::shared_ptr<http_protocol> live() const;
+  void begin(int status);
   void finish();
 
   std::weak_ptr<http_protocol> http_;
   asio::any_io_executor executor_;
   progress progress_ = waiting;
+  std::function<void(int status)> on_begin_;
   std::function<void()> on_close_;
   std::function<void()> on_drain_;
   std::size_t drain_bytes_ = 0;

@@ -2,7 +2,7 @@
 // websocket for a WebSocket. Handles are values that outlive the connection;
 // then every call does nothing. Call them on the network thread only (see
 // server::post). They call back from the event loop only, never from inside one
-// of their own functions.
+// of their own functions unless said so.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,9 @@ class responder {
   /// Closes the connection, whatever was sent.
   void abort();
 
+  /// Calls once with the status that goes out, from inside the function that sends it, or
+  /// with 500 where the responder is dropped. Never where the client left before.
+  void on_begin(std::function<void(int status)> callback);
   /// Calls once when the connection ends before the answer is complete: the
   /// client vanished, was too slow, or the server closes. Noticed also while
   /// nothing is written, unless the client has sent more than

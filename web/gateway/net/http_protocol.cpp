@@ -102,6 +102,7 @@ void http_protocol::upgrade(const request& asked) {
   if (const auto objection = handshake_objection(asked)) {
     auto refusal = state_.error_response(objection->status, objection->message);
     if (objection->status == 426) refusal.headers.set("Sec-WebSocket-Version", "13");
+    report_refusal(objection->status);
     return answer(refusal);
   }
   upgrade_decision decision;
@@ -146,7 +147,13 @@ void http_protocol::fail(const request_failure& failure) {
   keep_alive_ = false;
   head_only_ = false;
   answering_ = true;
+  report_refusal(failure.status);
   answer(refusal);
+}
+
+void http_protocol::report_refusal(int status) {
+  if (!state_.app.on_refusal) return;
+  state_.guarded("a refusal callback", [&] { state_.app.on_refusal(status); });
 }
 
 header_list http_protocol::own_headers() {
@@ -209,11 +216,12 @@ void http_protocol::answered() {
   connection_.later([this, self = shared_from_this()] { connection_.resume(); });
 }
 
-void http_protocol::abandoned() {
+void http_protocol::abandoned(const std::function<void(int status)>& on_begin) {
   if (!answering_ || !exchange_.expired() || !connection_.is_open()) return;
   state_.log("a request was dropped without an answer");
   if (streaming_) return connection_.close();
   answer(state_.error_response(500, "the server dropped the request"));
+  if (on_begin) state_.guarded("a begin callback", [&] { on_begin(500); });
 }
 
 void http_protocol::deadline_passed() {

@@ -2,6 +2,7 @@
 // Internal to this folder.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,8 +32,8 @@ class http_protocol final : public protocol, public std::enable_shared_from_this
   bool write(std::string_view piece);
   void end();
   void abort() { connection_.close(); }
-  /// The application dropped an unfinished answer.
-  void abandoned();
+  /// The application dropped an unfinished answer, and wanted to hear of its status.
+  void abandoned(const std::function<void(int status)>& on_begin);
   [[nodiscard]] std::size_t pending_bytes() const { return connection_.pending_bytes(); }
   void report_drained_later();
 
@@ -45,6 +46,7 @@ class http_protocol final : public protocol, public std::enable_shared_from_this
   void upgrade(const request& asked);
   void accept_websocket(const request& asked, websocket_acceptance accepted);
   void fail(const request_failure& failure);
+  void report_refusal(int status);
   void answered();
   [[nodiscard]] header_list own_headers();
   [[nodiscard]] bool is_idle() const { return !answering_ && !parser_.begun() && buffer_.empty(); }

@@ -188,7 +188,7 @@ void server::core::admit(tcp::socket socket, const tcp::endpoint& peer) {
   asio::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   const auto executor = socket.get_executor();
-  auto stream = identity_ ? identity_->wrap(std::move(socket))
+  auto stream = identity_ ? identity_->wrap(std::move(socket), scratch_)
                           : make_plain_transport(std::move(socket), scratch_);
   auto made = std::make_shared<connection>(*this, std::move(stream), executor, text_of(peer));
   connections_.emplace(made.get(), made);

@@ -49,6 +49,9 @@ struct application {
   /// 413, 417, 426, 431, 500, 501, 503, 505); `message` is a sentence for people. The default
   /// is OpenAI's shape, {"error": {"message", "type", "param", "code"}}.
   std::function<response(int status, std::string_view message)> error_response;
+  /// Hears the status of such an error where no request came of it that the application
+  /// could have answered. May be absent.
+  std::function<void(int status)> on_refusal;
   /// Faults of the server or of the application, one line each; default: none.
   std::function<void(std::string_view line)> log;
 };

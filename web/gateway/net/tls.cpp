@@ -1,14 +1,17 @@
 // The one file that knows OpenSSL.
 #include "web/gateway/net/tls.hpp"
 
+#include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/ssl.h>
 
 #include <algorithm>
 #include <array>
 #include <asio/redirect_error.hpp>
-#include <asio/ssl.hpp>
+#include <asio/ssl/context.hpp>
 #include <asio/use_awaitable.hpp>
-#include <vector>
+#include <memory>
+#include <new>
 
 #include "core/error.hpp"
 
@@ -18,57 +21,131 @@ namespace {
 using asio::redirect_error;
 using asio::use_awaitable;
 
-constexpr std::size_t record_bytes = 16 * 1024;
+struct free_stream {
+  void operator()(SSL* stream) const { SSL_free(stream); }
+};
 
+/// OpenSSL works on the socket itself, which never waits; where it cannot go on, the socket's
+/// readiness is waited for. So an idle connection has no buffers: OpenSSL gives its own back
+/// (SSL_MODE_RELEASE_BUFFERS), and bytes arrive in memory that all connections share.
 class tls_transport final : public transport {
  public:
-  tls_transport(asio::ip::tcp::socket socket, asio::ssl::context& context)
-      : stream_(std::move(socket), context) {}
+  tls_transport(asio::ip::tcp::socket socket, SSL_CTX* context, std::span<char> scratch)
+      : socket_(std::move(socket)), scratch_(scratch), stream_(SSL_new(context)) {
+    asio::error_code ignored;
+    socket_.non_blocking(true, ignored);
+    if (!stream_ || SSL_set_fd(stream_.get(), socket_.native_handle()) != 1) throw std::bad_alloc();
+    SSL_set_accept_state(stream_.get());
+  }
 
   asio::awaitable<asio::error_code> handshake() override {
     asio::error_code error;
-    co_await stream_.async_handshake(asio::ssl::stream_base::server,
-                                     redirect_error(use_awaitable, error));
-    co_return error;
+    for (;;) {
+      const int done = call([&] { return SSL_do_handshake(stream_.get()); }, error);
+      if (done == 1 || error != asio::error::would_block) co_return error;
+      co_await wait(error);
+      if (error) co_return error;
+    }
   }
 
   asio::awaitable<std::string_view> receive(asio::error_code& error) override {
-    const auto got = co_await stream_.async_read_some(asio::buffer(received_),
-                                                      redirect_error(use_awaitable, error));
-    if (error == asio::ssl::error::stream_truncated) error = asio::error::eof;
-    co_return std::string_view(received_.data(), got);
+    for (;;) {
+      // The rest of a record may lie here already; else others get their turn.
+      if (SSL_pending(stream_.get()) == 0) {
+        co_await socket_.async_wait(socket_.wait_read, redirect_error(use_awaitable, error));
+        if (error) co_return std::string_view{};
+      }
+      std::size_t got = 0;
+      call([&] { return SSL_read_ex(stream_.get(), scratch_.data(), scratch_.size(), &got); },
+           error);
+      if (error != asio::error::would_block) co_return std::string_view(scratch_.data(), got);
+      if (waits_for_ == socket_.wait_write) co_await wait(error);
+    }
   }
 
-  std::size_t try_send(std::span<const asio::const_buffer>, asio::error_code& error) override {
-    error = asio::error::would_block;
-    return 0;
+  std::size_t try_send(std::span<const asio::const_buffer> buffers,
+                       asio::error_code& error) override {
+    // Of one buffer: OpenSSL wants again at least what it could not send at once, and
+    // whatever joins the others meanwhile, this one does not get shorter.
+    const auto first = std::ranges::find_if(buffers, [](const auto& b) { return b.size() > 0; });
+    std::size_t sent = 0;
+    if (first == buffers.end()) return sent;
+    call([&] { return SSL_write_ex(stream_.get(), first->data(), first->size(), &sent); }, error);
+    return sent;
   }
 
   asio::awaitable<std::size_t> send(std::span<const asio::const_buffer> buffers,
                                     asio::error_code& error) override {
-    record_.resize(std::min(asio::buffer_size(buffers), record_bytes));
-    asio::buffer_copy(asio::buffer(record_), buffers);
-    const auto sent = co_await stream_.async_write_some(asio::buffer(record_),
-                                                        redirect_error(use_awaitable, error));
-    if (sent == record_.size()) record_ = {};
-    co_return sent;
+    for (;;) {
+      const std::size_t sent = try_send(buffers, error);
+      if (error != asio::error::would_block) co_return sent;
+      co_await wait(error);
+      if (error) co_return 0;
+    }
   }
 
   asio::awaitable<void> finish() override {
-    asio::error_code ignored;
-    co_await stream_.async_shutdown(redirect_error(use_awaitable, ignored));
-    stream_.next_layer().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    asio::error_code error;
+    do {
+      call([&] { return SSL_shutdown(stream_.get()) < 0 ? -1 : 1; }, error);
+      if (error != asio::error::would_block) break;
+      co_await wait(error);
+    } while (!error);
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
   }
 
   void close() override {
     asio::error_code ignored;
-    stream_.next_layer().close(ignored);
+    socket_.close(ignored);
   }
 
  private:
-  asio::ssl::stream<asio::ip::tcp::socket> stream_;
-  std::array<char, 4096> received_;
-  std::string record_;
+  /// What `work` returns: positive where it succeeded. Else `error` says why, would_block with
+  /// waits_for_ where the socket was not ready.
+  template <class Work>
+  int call(const Work& work, asio::error_code& error) {
+    error = {};
+    if (!socket_.is_open()) {
+      error = asio::error::bad_descriptor;
+      return -1;
+    }
+    ERR_clear_error();
+    const int result = work();
+    if (result > 0) return result;
+    switch (SSL_get_error(stream_.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+        waits_for_ = socket_.wait_read;
+        error = asio::error::would_block;
+        break;
+      case SSL_ERROR_WANT_WRITE:
+        waits_for_ = socket_.wait_write;
+        error = asio::error::would_block;
+        break;
+      case SSL_ERROR_ZERO_RETURN:
+        error = asio::error::eof;
+        break;
+      default:
+        error = asio::error::connection_reset;
+        if (is_truncation()) error = asio::error::eof;
+    }
+    return result;
+  }
+
+  /// The client left without the end that TLS has for it.
+  static bool is_truncation() {
+    const auto why = ERR_peek_error();
+    return ERR_GET_LIB(why) == ERR_LIB_SSL &&
+           ERR_GET_REASON(why) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+  }
+
+  asio::awaitable<void> wait(asio::error_code& error) {
+    co_await socket_.async_wait(waits_for_, redirect_error(use_awaitable, error));
+  }
+
+  asio::ip::tcp::socket socket_;
+  std::span<char> scratch_;
+  std::unique_ptr<SSL, free_stream> stream_;
+  asio::ip::tcp::socket::wait_type waits_for_ = asio::ip::tcp::socket::wait_read;
 };
 
 }  // namespace
@@ -81,8 +158,14 @@ tls_identity::tls_identity(const std::string& certificate_file, const std::strin
     : context_(std::make_unique<context>()) {
   using options = asio::ssl::context;
   context_->set_options(options::default_workarounds | options::no_sslv2 | options::no_sslv3 |
-                        options::no_tlsv1 | options::no_tlsv1_1 | options::no_compression);
-  SSL_CTX_set_mode(context_->native_handle(), SSL_MODE_RELEASE_BUFFERS);
+                        options::no_tlsv1 | options::no_tlsv1_1 | options::no_compression |
+                        SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX* const native = context_->native_handle();
+  // What is sent again after a wait may lie elsewhere, and be longer.
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // Tickets let clients come back quickly, and are kept by them; nothing is kept here.
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   asio::error_code error;
   context_->use_certificate_chain_file(certificate_file, error);
   if (error) {
@@ -98,8 +181,9 @@ tls_identity::tls_identity(const std::string& certificate_file, const std::strin
 
 tls_identity::~tls_identity() = default;
 
-std::unique_ptr<transport> tls_identity::wrap(asio::ip::tcp::socket socket) {
-  return std::make_unique<tls_transport>(std::move(socket), *context_);
+std::unique_ptr<transport> tls_identity::wrap(asio::ip::tcp::socket socket,
+                                              std::span<char> scratch) {
+  return std::make_unique<tls_transport>(std::move(socket), context_->native_handle(), scratch);
 }
 
 std::string websocket_accept(std::string_view key) {

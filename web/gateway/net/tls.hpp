@@ -4,6 +4,7 @@
 
 #include <asio/ip/tcp.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,9 @@ class tls_identity {
   tls_identity(const tls_identity&) = delete;
   tls_identity& operator=(const tls_identity&) = delete;
 
-  [[nodiscard]] std::unique_ptr<transport> wrap(asio::ip::tcp::socket socket);
+  /// `scratch` is where bytes arrive, as of make_plain_transport(). SIGPIPE must be ignored.
+  [[nodiscard]] std::unique_ptr<transport> wrap(asio::ip::tcp::socket socket,
+                                                std::span<char> scratch);
 
  private:
   struct context;
