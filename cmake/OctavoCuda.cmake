@@ -25,9 +25,10 @@ if(NOT CMAKE_CUDA_COMPILER)
 endif()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 89-real 90-real 90-virtual)
 endif()
 enable_language(CUDA)
+set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
 # CMake before 3.26 does not know that nvcc 12 and later speak C++20.
 if(CMAKE_VERSION VERSION_LESS 3.26 AND NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")

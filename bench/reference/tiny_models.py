@@ -50,7 +50,7 @@ def python():
 
 BASE = {"vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 32,
         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-        "head_dim": 8, "max_position_embeddings": 64, "tie_word_embeddings": False,
+        "head_dim": 16, "max_position_embeddings": 64, "tie_word_embeddings": False,
         "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None}
 
 
@@ -110,12 +110,12 @@ def architectures():
           "rope_parameters": rope("yarn", 100.0, factor=4.0,
                                   original_max_position_embeddings=16)},
          "bfloat16", [no_rope_scaling]),
-        ("mistral", "MistralConfig", {**one, "sliding_window": 6, "head_dim": 16}, "bfloat16",
+        ("mistral", "MistralConfig", {**one, "sliding_window": 6}, "bfloat16",
          [no_window]),
         ("qwen2", "Qwen2Config",
          {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1,
           "tie_word_embeddings": True}, "bfloat16", [no_window]),
-        ("qwen3", "Qwen3Config", {**one, "head_dim": 16}, "bfloat16", []),
+        ("qwen3", "Qwen3Config", one, "bfloat16", []),
         ("gemma2", "Gemma2Config",
          {**gemma, "num_hidden_layers": 2, "attn_logit_softcapping": 2.0,
           "final_logit_softcapping": 3.0},

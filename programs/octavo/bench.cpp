@@ -193,7 +193,7 @@ bench_workload workload_of(const bench_options& o, const local_model& model,
   const auto& known = bench_workload_names();
   if (std::ranges::find(known, name) == known.end()) return read_bench_workload(name);
   return make_bench_workload(name, o.streams,
-                             static_cast<std::int32_t>(model.weights->config.vocab_size));
+                             static_cast<std::int32_t>(model.source->config().vocab_size));
 }
 
 void print_row(std::ostream& out, const bench_workload& work, const figures& f) {
@@ -208,11 +208,12 @@ void print_row(std::ostream& out, const bench_workload& work, const figures& f) 
 int bench(const bench_options& o, std::ostream& out) {
   const local_model model = load_local_model(o.model, o.engine, o.machine);
   const engine_config config = local_engine_config(model, o.engine, o.machine);
-  nlohmann::ordered_json report{{"model", o.model},
-                                {"load_s", model.load_seconds},
-                                {"weight_bytes", model.weights->bytes()},
-                                {"engine", nlohmann::ordered_json::parse(to_json(config))},
-                                {"workloads", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json report{
+      {"model", o.model},
+      {"load_s", model.load_seconds},
+      {"weight_bytes", model.weights != nullptr ? model.weights->bytes() : 0},
+      {"engine", nlohmann::ordered_json::parse(to_json(config))},
+      {"workloads", nlohmann::ordered_json::array()}};
   char head[200];
   std::snprintf(head, sizeof head, "loaded in %.2f s\n\n%-10s %5s %8s %8s %8s %10s %10s %9s %8s\n",
                 model.load_seconds, "workload", "reqs", "in", "out", "total s", "in tok/s",

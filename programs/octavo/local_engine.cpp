@@ -44,20 +44,29 @@ class listening_sink : public actors::sink_actor::base {
   local_engine::listener hears_;
 };
 
-model::kv_dtype kv_dtype_of(const sim::engine_flags& flags) {
+model::kv_dtype kv_dtype_of(const sim::engine_flags& flags, device_kind device) {
   const auto dtype = model::parse_kv_dtype(flags.kv_cache_dtype);
-  if (dtype == model::kv_dtype::fp16 || dtype == model::kv_dtype::int8) return dtype;
-  throw input_error("--kv-cache-dtype: " + flags.kv_cache_dtype +
-                    " is not for the CPU; auto (16 bits) and int8 are");
+  const bool on_cpu = device == device_kind::cpu;
+  const auto narrow = on_cpu ? model::kv_dtype::int8 : model::kv_dtype::fp8;
+  if (dtype == model::kv_dtype::fp16 || dtype == narrow) return dtype;
+  throw input_error(
+      "--kv-cache-dtype: " + flags.kv_cache_dtype + " is not for " +
+      (on_cpu ? "the CPU; auto (16 bits) and int8 are" : "GPUs; auto (16 bits) and fp8 are"));
+}
+
+gpu::dtype dtype_of(const std::string& name) {
+  return name == "bfloat16" ? gpu::dtype::bfloat16 : gpu::dtype::float16;
 }
 
 // Blocks for what all sequences may come to, within the memory that is given.
-std::int64_t blocks_of(const model::model_config& model, const sim::engine_flags& flags,
+std::int64_t blocks_of(const local_model& local, const sim::engine_flags& flags,
                        const machine_flags& machine, std::int32_t sequences) {
+  const model::model_config& model = local.source->config();
   if (flags.num_gpu_blocks_override > 0) return flags.num_gpu_blocks_override;
   const auto ranks = static_cast<int>(flags.tensor_parallel_size);
-  auto layout = model::make_kv_layout(model, kv_dtype_of(flags), ranks, cpu::kv_cache::block_size);
-  layout.block_bytes *= ranks;  // all in this machine's memory
+  auto layout = model::make_kv_layout(model, kv_dtype_of(flags, local.device), ranks,
+                                      cpu::kv_cache::block_size);
+  if (local.device == device_kind::cpu) layout.block_bytes *= ranks;  // in one memory
   const bool given = machine.kv_cache_memory_bytes > 0;
   const std::int64_t memory = given ? machine.kv_cache_memory_bytes : usual_kv_bytes_max;
   const std::int64_t fits = model::kv_blocks(memory, 1, 0, 0, layout.block_bytes).blocks;
@@ -72,12 +81,25 @@ std::int64_t blocks_of(const model::model_config& model, const sim::engine_flags
 
 }  // namespace
 
-void add_machine_flags(CLI::App& app, machine_flags& flags) {
+void add_machine_flags(CLI::App& app, machine_flags& flags, bool with_device) {
+  if (with_device) {
+    app.add_option("--device", flags.device,
+                   "auto, cpu, cuda, or cuda-emulated for tests with tiny models")
+        ->check(CLI::IsMember({"auto", "cpu", "cuda", "cuda-emulated"}))
+        ->capture_default_str();
+  }
+  app.add_option("--dtype", flags.dtype, "of activations on GPUs: auto, float16 or bfloat16")
+      ->check(CLI::IsMember({"auto", "float16", "half", "bfloat16"}))
+      ->capture_default_str();
+  app.add_flag("--enforce-eager", flags.enforce_eager, "on GPUs: no CUDA graphs");
+  app.add_flag("--batch-invariant", flags.batch_invariant,
+               "on GPUs: a request's tokens do not depend on its company");
   app.add_option("--threads", flags.threads, "threads of a step; 0: one for each core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--kv-cache-memory-bytes", flags.kv_cache_memory_bytes,
-                 "memory for KV; 0: what max-num-seqs sequences can need, at most 4 GiB")
+                 "memory for KV; 0: what max-num-seqs sequences can need, at most 4 GiB, or what "
+                 "GPUs have left")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 50))
       ->capture_default_str();
 }
@@ -87,12 +109,16 @@ local_model load_local_model(const std::string& path, const sim::engine_flags& f
   const double start = actors::wall_seconds();
   auto source = std::make_shared<const model::checkpoint>(model::checkpoint::open(path));
   const model::tokenizer words = model::load_tokenizer(*source);
-  cpu::thread_pool pool{threads_of(machine.threads)};
-  auto weights = std::make_shared<const cpu::decoder_weights>(
-      cpu::load_decoder(*source, pool, {}, static_cast<int>(flags.tensor_parallel_size)));
   auto ends = model::end_tokens_of(*source, words);
-  return {std::move(source), words, std::move(weights), std::move(ends),
-          actors::wall_seconds() - start};
+  local_model loaded{std::move(source), words,           resolve_device(machine.device),
+                     nullptr,           std::move(ends), 0};
+  if (loaded.device == device_kind::cpu) {
+    cpu::thread_pool pool{threads_of(machine.threads)};
+    loaded.weights = std::make_shared<const cpu::decoder_weights>(
+        cpu::load_decoder(*loaded.source, pool, {}, static_cast<int>(flags.tensor_parallel_size)));
+  }
+  loaded.load_seconds = actors::wall_seconds() - start;
+  return loaded;
 }
 
 engine_config local_engine_config(const local_model& model, const sim::engine_flags& flags,
@@ -100,16 +126,16 @@ engine_config local_engine_config(const local_model& model, const sim::engine_fl
   engine_config engine = sim::engine_of(flags);
   if (engine.block_size.raw() != cpu::kv_cache::block_size) {
     throw input_error("--block-size: " + std::to_string(engine.block_size.raw()) +
-                      " is not allowed; the CPU's KV pages hold " +
+                      " is not allowed; KV pages hold " +
                       std::to_string(cpu::kv_cache::block_size) + " tokens");
   }
-  const model::model_config& config = model.weights->config;
+  const model::model_config& config = model.source->config();
   engine.kv_groups = model::engine_kv_groups(config, cpu::kv_cache::block_size);
   const bool slides =
       std::ranges::any_of(engine.kv_groups, [](const kv_group& g) { return g.window.raw() > 0; });
   if (slides) engine.enable_prefix_caching = false;
   engine.num_blocks = block_count{sim::to_int32(
-      blocks_of(config, flags, machine, engine.max_num_seqs), "--num-gpu-blocks-override", 1)};
+      blocks_of(model, flags, machine, engine.max_num_seqs), "--num-gpu-blocks-override", 1)};
   sim::set_model_len(flags, config.max_positions, engine);
   sim::set_step_budget(flags, usual_step_tokens, engine);
   validate(engine);
@@ -120,7 +146,7 @@ request_spec local_request(const local_model& model, const engine_config& config
                            std::vector<token_id> prompt, std::int32_t max_tokens,
                            const sampling_parameters& sampling) {
   if (prompt.empty()) throw input_error("prompt: comes to no token");
-  const std::int64_t vocabulary = model.weights->config.vocab_size;
+  const std::int64_t vocabulary = model.source->config().vocab_size;
   for (const token_id token : prompt) {
     if (token >= 0 && token < vocabulary) continue;
     throw input_error("prompt: token " + std::to_string(token) +
@@ -142,11 +168,7 @@ request_spec local_request(const local_model& model, const engine_config& config
   return spec;
 }
 
-caf::actor_system_config& with_few_threads(caf::actor_system_config& config) {
-  config.set("scheduler.policy", caf::atom("sharing"));
-  config.set("scheduler.max-threads", std::size_t{1});
-  return config;
-}
+namespace {
 
 std::unique_ptr<executor> make_cpu_executor(const local_model& model, const engine_config& config,
                                             const sim::engine_flags& flags,
@@ -156,19 +178,65 @@ std::unique_ptr<executor> make_cpu_executor(const local_model& model, const engi
   options.threads = threads_of(machine.threads);
   options.num_blocks = config.num_blocks.raw();
   options.tensor_parallel_size = static_cast<int>(flags.tensor_parallel_size);
-  options.kv_dtype = kv_dtype_of(flags);
+  options.kv_dtype = kv_dtype_of(flags, model.device);
   options.end_tokens = std::move(end_tokens);
   options.seed = static_cast<std::uint64_t>(actors::wall_seconds() * 1e9);
   return std::make_unique<cpu::cpu_executor>(model.weights, model.words, std::move(options));
 }
 
-local_engine::local_engine(const local_model& model, const engine_config& config,
+std::unique_ptr<executor> make_gpu_executor(const local_model& model, const engine_config& config,
+                                            const sim::engine_flags& flags,
+                                            const machine_flags& machine,
+                                            std::vector<token_id> end_tokens) {
+  gpu::device_executor_options options;
+  options.devices.clear();
+  const bool emulated = model.device == device_kind::cuda_emulated;
+  for (int rank = 0; rank < flags.tensor_parallel_size; ++rank) {
+    options.devices.push_back(emulated ? 0 : rank);
+  }
+  options.type = dtype_of(machine.dtype);
+  const bool fp8 = kv_dtype_of(flags, model.device) == model::kv_dtype::fp8;
+  options.kv_type = fp8 ? gpu::dtype::float8_e4m3 : options.type;
+  const bool given = flags.num_gpu_blocks_override > 0 || machine.kv_cache_memory_bytes > 0;
+  options.num_blocks = given || emulated ? config.num_blocks.raw() : 0;
+  options.gpu_memory_utilization = flags.gpu_memory_utilization;
+  options.max_num_batched_tokens = config.max_num_batched_tokens.raw();
+  options.max_num_seqs = config.max_num_seqs;
+  options.max_model_len = config.max_model_len.raw();
+  options.batch_invariant = machine.batch_invariant;
+  options.enforce_eager = machine.enforce_eager;
+  options.generation = {std::move(end_tokens),
+                        static_cast<std::uint64_t>(actors::wall_seconds() * 1e9)};
+  return backend_of(model.device).make_executor(*model.source, model.words, std::move(options));
+}
+
+}  // namespace
+
+std::unique_ptr<executor> make_executor(const local_model& model, engine_config& config,
+                                        const sim::engine_flags& flags,
+                                        const machine_flags& machine,
+                                        std::vector<token_id> end_tokens) {
+  if (model.device == device_kind::cpu) {
+    return make_cpu_executor(model, config, flags, machine, std::move(end_tokens));
+  }
+  auto made = make_gpu_executor(model, config, flags, machine, std::move(end_tokens));
+  config.num_blocks = made->capabilities().num_blocks;
+  return made;
+}
+
+caf::actor_system_config& with_few_threads(caf::actor_system_config& config) {
+  config.set("scheduler.policy", caf::atom("sharing"));
+  config.set("scheduler.max-threads", std::size_t{1});
+  return config;
+}
+
+local_engine::local_engine(const local_model& model, engine_config config,
                            const sim::engine_flags& flags, const machine_flags& machine,
                            listener hears)
-    : log_(std::make_shared<decision_log>(to_json(config))),
-      system_(with_few_threads(caf_config_)) {
+    : system_(with_few_threads(caf_config_)) {
+  auto core = make_executor(model, config, flags, machine, model.end_tokens);
+  log_ = std::make_shared<decision_log>(to_json(config));
   log_->disable();
-  auto core = make_cpu_executor(model, config, flags, machine, model.end_tokens);
   const auto executor = system_.spawn<actors::executor_shell, caf::detached>(std::move(core));
   actors::scheduler_setup setup;
   setup.config = config;

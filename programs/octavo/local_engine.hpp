@@ -1,5 +1,5 @@
-// A model on this machine's CPU behind the ring of actors, for the commands that
-// run one themselves.
+// A model on this machine's CPU or its GPUs behind the ring of actors, for the commands
+// that run one themselves.
 //
 //   local_model model = load_local_model("model.gguf", threads);
 //   local_engine engine{model, flags, [](const actors::event_batch& events) { … }};
@@ -21,34 +21,47 @@
 #include "cpu/decoder/weights.hpp"
 #include "model/container/checkpoint.hpp"
 #include "model/tokenizer/tokenizer.hpp"
+#include "programs/octavo/devices.hpp"
 #include "sim/cli/engine_flags.hpp"
 
 namespace octavo {
 
 /// What only a real engine needs to know beside engine_flags.
 struct machine_flags {
+  /// "auto", "cpu", "cuda" or "cuda-emulated" (devices.hpp).
+  std::string device = "auto";
+  /// Of activations and plain weights on GPUs: "auto" (float16), "float16", "bfloat16".
+  std::string dtype = "auto";
+  /// On GPUs: bits of a request do not depend on its company. On the CPU they never do.
+  bool batch_invariant = false;
+  /// On GPUs: launch kernels one by one, never as graphs.
+  bool enforce_eager = false;
   /// Threads of a step; 0: one for each core.
   std::int64_t threads = 0;
-  /// Bytes of KV cache; 0: min(4 GiB, max_num_seqs x max_model_len).
+  /// Bytes of KV cache; 0: on the CPU min(4 GiB, max_num_seqs x max_model_len), on GPUs
+  /// what gpu_memory_utilization leaves.
   std::int64_t kv_cache_memory_bytes = 0;
 };
 
-/// Adds --threads and --kv-cache-memory-bytes.
-void add_machine_flags(CLI::App& app, machine_flags& flags);
+/// Adds --threads, --kv-cache-memory-bytes and what chooses the device; --device itself
+/// where the command has none of its own.
+void add_machine_flags(CLI::App& app, machine_flags& flags, bool with_device = true);
 
 /// A loaded model, shared by whoever runs it.
 struct local_model {
   std::shared_ptr<const model::checkpoint> source;
   model::tokenizer words;
+  device_kind device = device_kind::cpu;
+  /// On the CPU; GPUs' executors load their own.
   std::shared_ptr<const cpu::decoder_weights> weights;
   /// Tokens at which generation ends, ascending.
   std::vector<token_id> end_tokens;
   double load_seconds = 0;
 };
 
-/// Opens a .gguf file or a Hugging Face directory and repacks it for as many ranks as
-/// flags say, all in this process. Throws input_error and infeasible_error as what it
-/// calls.
+/// Opens a .gguf file or a Hugging Face directory, chooses the device, and for the CPU
+/// repacks it for as many ranks as flags say, all in this process. Throws input_error and
+/// infeasible_error as what it calls.
 [[nodiscard]] local_model load_local_model(const std::string& path, const sim::engine_flags& flags,
                                            const machine_flags& machine);
 
@@ -65,12 +78,13 @@ struct local_model {
                                          std::int32_t max_tokens,
                                          const sampling_parameters& sampling);
 
-/// The executor of a model, for the blocks that `config` says.
-[[nodiscard]] std::unique_ptr<executor> make_cpu_executor(const local_model& model,
-                                                          const engine_config& config,
-                                                          const sim::engine_flags& flags,
-                                                          const machine_flags& machine,
-                                                          std::vector<token_id> end_tokens);
+/// The executor of a model. On GPUs it loads the weights, and `config` gets the blocks
+/// that fit where nothing says how many.
+[[nodiscard]] std::unique_ptr<executor> make_executor(const local_model& model,
+                                                      engine_config& config,
+                                                      const sim::engine_flags& flags,
+                                                      const machine_flags& machine,
+                                                      std::vector<token_id> end_tokens);
 
 /// One thread beside the executor's is enough for a ring of actors. It sleeps until it is
 /// woken: threads that look round for work would take time from the kernels.
@@ -82,8 +96,8 @@ class local_engine {
   /// Hears tokens and ends, on an actor's thread.
   using listener = std::function<void(const actors::event_batch&)>;
 
-  local_engine(const local_model& model, const engine_config& config,
-               const sim::engine_flags& flags, const machine_flags& machine, listener hears);
+  local_engine(const local_model& model, engine_config config, const sim::engine_flags& flags,
+               const machine_flags& machine, listener hears);
   ~local_engine();
   local_engine(const local_engine&) = delete;
   local_engine& operator=(const local_engine&) = delete;

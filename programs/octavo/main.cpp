@@ -4,6 +4,7 @@
 
 #include "model/command.hpp"
 #include "programs/octavo/bench.hpp"
+#include "programs/octavo/devices.hpp"
 #include "programs/octavo/generate.hpp"
 #include "programs/octavo/profile.hpp"
 #include "programs/octavo/serve.hpp"
@@ -15,8 +16,9 @@ constexpr std::string_view help =
     R"(Serves large language models and plans for them with the same engine.
 
   octavo serve MODEL                   an OpenAI-compatible HTTP API and WebSocket
-  octavo generate MODEL --prompt TEXT  continue a text with a model of your own, on the CPU
+  octavo generate MODEL --prompt TEXT  continue a text with a model of your own
   octavo bench MODEL                   how fast it runs here: one stream, many, reading, mixed
+  octavo devices                       what models can run on here
   octavo model inspect MODEL           a .gguf file or Hugging Face directory: shape, tensors
   octavo model get NAME                download a small model: smollm2, gemma3-270m
   octavo trace convert|inspect|synth   request traces: read any format, look inside, make one
@@ -39,6 +41,9 @@ int main(int argc, char** argv) {
   if (command == "serve") {
     return octavo::serve_command({argv + 2, argv + argc}, std::cout, std::cerr);
   }
+  if (command == "devices") {
+    return octavo::devices_command({argv + 2, argv + argc}, std::cout, std::cerr);
+  }
   if (command == "model") {
     return octavo::model::model_command(argc - 1, argv + 1, std::cout, std::cerr);
   }
@@ -52,7 +57,8 @@ int main(int argc, char** argv) {
     std::cout << help;
     return command.empty() ? 2 : 0;
   }
-  std::cerr << "octavo: '" << command
-            << "' is no command; there are: serve, generate, bench, model, trace, profile\n";
+  std::cerr
+      << "octavo: '" << command
+      << "' is no command; there are: serve, generate, bench, devices, model, trace, profile\n";
   return 2;
 }

@@ -117,7 +117,7 @@ int measure_command(const std::vector<std::string>& arguments, std::ostream& out
     out << *text;
     return 0;
   }
-  const local_model model = load_local_model(o.model, {}, {.threads = o.threads});
+  const local_model model = load_local_model(o.model, {}, {.device = "cpu", .threads = o.threads});
   sim::profile p = measure(model, o, err);
   // What the actors' hops and the text add to a step.
   const sim::profile_cost device{p};

@@ -19,13 +19,13 @@
 #include "programs/octavo/served_engine.hpp"
 #include "web/gateway/actor_link.hpp"
 #include "web/gateway/gateway.hpp"
+#include "web/gateway/waiting_reasons.hpp"
 
 namespace octavo {
 namespace {
 
 struct serve_options {
   std::string model;
-  std::string device = "auto";
   std::vector<std::string> served_names;
   std::string decision_log;
   double shutdown_timeout_s = 30;
@@ -64,12 +64,14 @@ void add_server_flags(CLI::App& app, serve_options& o) {
       ->check(CLI::Range(0.0, 86'400.0));
   group("--progress-deadline", o.progress_deadline_s,
         "seconds without progress until /health is red")
-      ->check(CLI::Range(1.0, 86'400.0));
+      ->check(CLI::Range(0.1, 86'400.0));
 }
 
 void add_device_flags(CLI::App& app, serve_options& o) {
-  app.add_option("--device", o.device, "auto, cpu, or sim: a simulated machine in wall time")
-      ->check(CLI::IsMember({"auto", "cpu", "sim"}))
+  app.add_option("--device", o.machine.device,
+                 "auto, cpu, cuda, or sim: a simulated machine in wall time; cuda-emulated for "
+                 "tests with tiny models")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "sim", "cuda-emulated"}))
       ->capture_default_str();
   const auto group = [&](const std::string& flag, std::string& target, const std::string& help) {
     app.add_option(flag, target, help)->group("With --device sim");
@@ -97,12 +99,12 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, serv
                  "sim --list-models, or nothing beside --step-time");
   add_device_flags(app, o);
   add_server_flags(app, o);
-  add_machine_flags(app, o.machine);
+  add_machine_flags(app, o.machine, false);
   o.engine.max_num_seqs = 64;
   o.engine.max_num_queued_reqs = 1024;
   sim::add_engine_flags(app, o.engine);
   if (auto help = parse_flags(app, arguments)) return help;
-  if (o.model.empty() && o.device != "sim") throw input_error("model: a file is needed");
+  if (o.model.empty() && o.machine.device != "sim") throw input_error("model: a file is needed");
   return std::nullopt;
 }
 
@@ -126,11 +128,11 @@ void finish_options(serve_options& o, gateway::served_model& model) {
     return std::chrono::milliseconds{static_cast<std::int64_t>(s * 1e3)};
   };
   o.door.shutdown_timeout = ms(o.shutdown_timeout_s);
-  o.door.progress_deadline = std::chrono::seconds{static_cast<std::int64_t>(o.progress_deadline_s)};
+  o.door.progress_deadline = ms(o.progress_deadline_s);
   model.limits.logprobs_max = o.max_logprobs;
   if (o.served_names.empty()) return;
   // A simulated machine says in every answer that it is one.
-  if (o.device == "sim") {
+  if (o.machine.device == "sim") {
     for (std::string& name : o.served_names) {
       if (!name.starts_with("simulated-")) name = "simulated-" + name;
     }
@@ -164,12 +166,15 @@ int serve(serve_options& o, std::ostream& out) {
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  prepared_engine ready = o.device == "sim" ? prepare_simulated(o.model, o.engine, o.simulated)
-                                            : prepare_cpu(o.model, o.engine, o.machine);
+  prepared_engine ready = o.machine.device == "sim"
+                              ? prepare_simulated(o.model, o.engine, o.simulated)
+                              : prepare_local(o.model, o.engine, o.machine);
   finish_options(o, ready.model);
   ready.model.secret = random_secret();
   const engine_config config = ready.config;
-  served_engine engine{std::move(ready.device), config, ready.model.secret, o.decision_log};
+  gateway::waiting_reasons waiting;
+  o.door.waiting = &waiting;
+  served_engine engine{ready, waiting, o.decision_log};
   std::unique_ptr<gateway::gateway> door;
   bool failed = false;
   gateway::actor_link link{engine.system(),
@@ -182,6 +187,7 @@ int serve(serve_options& o, std::ostream& out) {
                               failed = true;
                               door->engine_failed(std::move(why));
                             }}};
+  const std::string chat_problem = ready.model.limits.chat_problem;
   const std::string name = ready.model.limits.served_model_names.front();
   door = std::make_unique<gateway::gateway>(
       o.door, std::move(ready.model), link,
@@ -191,6 +197,7 @@ int serve(serve_options& o, std::ostream& out) {
   const bool secure = !o.door.network.certificate_file.empty();
   spdlog::info("{}; {} KV blocks of {} tokens, at most {} tokens a request", ready.description,
                config.num_blocks.raw(), config.block_size.raw(), config.max_model_len.raw());
+  if (!chat_problem.empty()) spdlog::warn("{}; chats are refused with 400", chat_problem);
   out << "serving " << name << " at http" << (secure ? "s" : "") << "://" << o.door.network.host
       << ":" << door->port() << std::endl;
   wait_for_end(*door, signals);

@@ -13,7 +13,6 @@
 
 #include "actors/engine_actor.hpp"
 #include "actors/executor_actor.hpp"
-#include "actors/wall_clock.hpp"
 #include "core/error.hpp"
 #include "model/load_tokenizer.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
@@ -49,24 +48,35 @@ void set_limits(gateway::served_model& served, const engine_config& config) {
   s.limits.vocab_size = s.words->vocab_size();
 }
 
-std::shared_ptr<const model::chat_template> chat_of(const model::checkpoint& source) {
+actors::engine_clock clock_from(double wall_s) {
+  using moment = actors::engine_clock::time_point;
+  return actors::engine_clock{
+      moment{std::chrono::duration_cast<moment::duration>(std::chrono::duration<double>{wall_s})}};
+}
+
+// A model whose template is missing or malformed serves texts all the same; whoever asks it
+// for a chat is told why not.
+void read_chat(const model::checkpoint& source, gateway::served_model& served) {
   try {
-    return std::make_shared<const model::chat_template>(model::chat_template::from(source));
-  } catch (const input_error&) {
-    return nullptr;  // a chat request will be told that there is none
+    const model::chat_source read = model::read_chat_source(source);
+    if (read.templates.empty()) return;
+    served.chat = std::make_shared<const model::chat_template>(read);
+  } catch (const input_error& problem) {
+    served.limits.chat_problem =
+        std::string{"the model's chat template cannot be used: "} + problem.what();
   }
 }
 
 }  // namespace
 
-prepared_engine prepare_cpu(const std::string& path, const sim::engine_flags& flags,
-                            const machine_flags& machine) {
+prepared_engine prepare_local(const std::string& path, const sim::engine_flags& flags,
+                              const machine_flags& machine) {
   const local_model model = load_local_model(path, flags, machine);
   const model::checkpoint& source = *model.source;
   prepared_engine ready;
   ready.config = local_engine_config(model, flags, machine);
   ready.model.words = std::make_shared<const model::tokenizer>(model.words);
-  ready.model.chat = chat_of(source);
+  read_chat(source, ready.model);
   ready.model.limits.default_sampling = api::default_sampling(source.generation());
   std::vector<token_id> ends = model.end_tokens;
   if (ready.model.chat != nullptr) {
@@ -75,11 +85,12 @@ prepared_engine prepare_cpu(const std::string& path, const sim::engine_flags& fl
     }
     std::ranges::sort(ends);
   }
-  ready.device = make_cpu_executor(model, ready.config, flags, machine, std::move(ends));
+  ready.device = make_executor(model, ready.config, flags, machine, std::move(ends));
   ready.model.limits.served_model_names = {name_of(path)};
   set_limits(ready.model, ready.config);
-  ready.description = name_of(path) + " on the CPU, loaded in " +
-                      std::to_string(static_cast<int>(model.load_seconds * 1e3)) + " ms";
+  ready.description = name_of(path) + " on " + ready.device->capabilities().device_name +
+                      ", loaded in " + std::to_string(static_cast<int>(model.load_seconds * 1e3)) +
+                      " ms";
   return ready;
 }
 
@@ -102,9 +113,9 @@ prepared_engine prepare_simulated(const std::string& model, const sim::engine_fl
   } else {
     const model::checkpoint source = model::checkpoint::open(simulated.tokenizer);
     ready.model.words = std::make_shared<const model::tokenizer>(model::load_tokenizer(source));
-    ready.model.chat = chat_of(source);
+    read_chat(source, ready.model);
   }
-  if (ready.model.chat == nullptr) {
+  if (ready.model.chat == nullptr && ready.model.limits.chat_problem.empty()) {
     model::chat_source plain;
     plain.templates = {
         {"default", "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"}};
@@ -115,11 +126,15 @@ prepared_engine prepare_simulated(const std::string& model, const sim::engine_fl
   can.num_blocks = ready.config.num_blocks;
   can.max_num_batched_tokens = ready.config.max_num_batched_tokens;
   can.device_name = "sim";
-  const sim::pace pace{actors::wall_seconds, [](double moment) {
+  const sim::pace pace{actors::wall_seconds,
+                       [](double moment) {
                          const double left = moment - actors::wall_seconds();
                          if (left > 0) {
                            std::this_thread::sleep_for(std::chrono::duration<double>{left});
                          }
+                       },
+                       [start_s = ready.start_s](micros at) {
+                         return start_s + static_cast<double>(at.raw()) * 1e-6;
                        }};
   const auto says = simulated.placeholder == "clock" ? sim::placeholder_kind::clock
                                                      : sim::placeholder_kind::prose;
@@ -133,8 +148,9 @@ prepared_engine prepare_simulated(const std::string& model, const sim::engine_fl
   return ready;
 }
 
-served_engine::served_engine(std::unique_ptr<executor> device, const engine_config& config,
-                             hash128 secret, const std::string& log_path) {
+served_engine::served_engine(prepared_engine& ready, decision_observer& observer,
+                             const std::string& log_path) {
+  const engine_config& config = ready.config;
   log_ = std::make_shared<decision_log>(to_json(config));
   if (log_path.empty()) {
     log_->disable();
@@ -143,12 +159,14 @@ served_engine::served_engine(std::unique_ptr<executor> device, const engine_conf
     log_->set_sink(log_file_->replica(0, to_json(config)));
   }
   system_ = std::make_unique<caf::actor_system>(with_few_threads(caf_config_));
-  const auto executor = system_->spawn<actors::executor_shell, caf::detached>(std::move(device));
+  const auto executor =
+      system_->spawn<actors::executor_shell, caf::detached>(std::move(ready.device));
   actors::scheduler_setup setup;
   setup.config = config;
-  setup.clock = actors::engine_clock{system_->clock().now()};
-  setup.secret = secret;
+  setup.clock = clock_from(ready.start_s);
+  setup.secret = ready.model.secret;
   setup.log = log_;
+  setup.observers = {&observer};
   ring_ = actors::spawn_replica(*system_, std::move(setup), executor);
   door_ = system_->spawn<actors::engine_shell>(router_kind::round_robin,
                                                std::vector{ring_.scheduler}, nullptr);

@@ -1,4 +1,4 @@
-// What answers behind the gateway: a model on this machine's CPU, or a simulated machine
+// What answers behind the gateway: a model on this machine, or a simulated machine
 // in wall time; one replica, its actors, and what the gateway must know of it.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "actors/messages.hpp"
 #include "actors/replica.hpp"
+#include "actors/wall_clock.hpp"
 #include "core/executor.hpp"
 #include "programs/octavo/local_engine.hpp"
 #include "traces/log_file.hpp"
@@ -38,11 +39,13 @@ struct prepared_engine {
   gateway::served_model model;
   /// One line for the log: what runs on what.
   std::string description;
+  /// When the engine's time begins, in seconds of the wall clock.
+  double start_s = actors::wall_seconds();
 };
 
-/// A model on the CPU. Throws input_error and infeasible_error.
-[[nodiscard]] prepared_engine prepare_cpu(const std::string& path, const sim::engine_flags& flags,
-                                          const machine_flags& machine);
+/// A model on this machine. Throws input_error and infeasible_error.
+[[nodiscard]] prepared_engine prepare_local(const std::string& path, const sim::engine_flags& flags,
+                                            const machine_flags& machine);
 /// A machine that is priced by the cost model. Throws the same.
 [[nodiscard]] prepared_engine prepare_simulated(const std::string& model,
                                                 const sim::engine_flags& flags,
@@ -51,8 +54,10 @@ struct prepared_engine {
 /// The ring and its front door, from spawn to a closed log.
 class served_engine {
  public:
-  /// Writes decisions to the file `decision_log` where it is not empty. Throws input_error.
-  served_engine(std::unique_ptr<executor> device, const engine_config& config, hash128 secret,
+  /// Spawns what is `ready`. `observer` hears the scheduler's decisions on its thread and
+  /// outlives this. Writes decisions to the file `decision_log` where it is not empty.
+  /// Throws input_error.
+  served_engine(prepared_engine& ready, decision_observer& observer,
                 const std::string& decision_log);
   /// Stops the actors, then closes the log.
   ~served_engine();

@@ -1,0 +1,308 @@
+// The forward pass: see decoder.hpp.
+#include "gpu/executor/decoder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "gpu/kernels/embedding/embedding.hpp"
+#include "gpu/kernels/gated_activation/gated_activation.hpp"
+#include "gpu/kernels/logits/logits.hpp"
+#include "gpu/kernels/paged_attention/paged_attention.hpp"
+#include "gpu/kernels/rms_norm/rms_norm.hpp"
+#include "gpu/kernels/rope_kv_write/rope_kv_write.hpp"
+#include "model/rope_angles.hpp"
+
+namespace octavo::gpu {
+namespace {
+
+float attention_scale(const model::model_config& c) {
+  if (c.attention_scale > 0) return static_cast<float>(c.attention_scale);
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(c.head_dim)));
+}
+
+const float* data_or_null(const device_array<float>& array) {
+  return array.size() == 0 ? nullptr : array.data();
+}
+
+}  // namespace
+
+decoder::decoder(const device_weights& weights, kv_pools& pools, const step_plan& plan,
+                 const decoder_options& options, stream& on)
+    : weights_(weights), config_(weights.config), pools_(pools), options_(options) {
+  products_.type = options.type;
+  products_.multiprocessors = options.limits.multiprocessors;
+  products_.batch_invariant = options.batch_invariant;
+  const auto rows = static_cast<std::size_t>(options.limits.rows_max);
+  const auto logit_rows = std::min(rows, static_cast<std::size_t>(options.limits.sequences_max));
+  const auto width = static_cast<std::size_t>(config_.hidden_size);
+  const model::rank_share& share = weights.share;
+  residual_ = device_array<float>(rows * width);
+  for (auto* array : {&normed_, &branch_}) *array = device_array<std::uint16_t>(rows * width);
+  const auto of = [&](const model::index_range& range) {
+    return device_array<std::uint16_t>(rows * static_cast<std::size_t>(range.size()));
+  };
+  query_ = of(share.query);
+  mixed_ = of(share.query);
+  key_ = of(share.kv);
+  value_ = of(share.kv);
+  gate_ = of(share.mlp);
+  up_ = of(share.mlp);
+  logits_ = device_array<float>(logit_rows * static_cast<std::size_t>(options.vocabulary));
+  const auto shard = static_cast<std::size_t>(weights.head_table().rows) * logit_rows;
+  if (!logits_are_whole()) shard_logits_ = device_array<float>(shard);
+  if (options.ranks > 1) {
+    for (auto& array : partial_) array = device_array<float>(rows * width);
+    gathered_logits_ = device_array<float>(shard * static_cast<std::size_t>(options.ranks));
+  }
+  const auto widest = static_cast<std::size_t>(
+      std::max({config_.hidden_size, share.query.size(), share.mlp.size()}));
+  fp8_codes_ = device_array<std::byte>(rows * widest);
+  fp8_scales_ = device_array<float>(rows * (widest / fp8_block + 1));
+  products_.fp8_codes = fp8_codes_.data();
+  products_.fp8_scales = fp8_scales_.data();
+  attention_scratch_ = device_array<std::byte>(plan.attention_workspace_bytes());
+  global_angles_ = make_angles(false, on);
+  local_angles_ = make_angles(true, on);
+  reserve_workspace(on);
+}
+
+bool decoder::logits_are_whole() const {
+  return options_.ranks == 1 && weights_.head_table().rows == options_.vocabulary;
+}
+
+decoder::angle_table decoder::make_angles(bool local, stream& on) const {
+  const model::rope_angles angles(config_, local);
+  const std::size_t pairs = angles.dimensions() / 2;
+  const auto positions = static_cast<std::size_t>(options_.limits.model_len_max);
+  std::vector<float> cosines(positions * pairs);
+  std::vector<float> sines(positions * pairs);
+  for (std::size_t at = 0; at < positions; ++at) {
+    angles.at(static_cast<std::int64_t>(at), std::span{cosines}.subspan(at * pairs, pairs),
+              std::span{sines}.subspan(at * pairs, pairs));
+  }
+  angle_table table{device_array<float>(cosines.size()), device_array<float>(sines.size()),
+                    static_cast<int>(pairs)};
+  table.cosines.upload(on, std::span<const float>(cosines));
+  table.sines.upload(on, std::span<const float>(sines));
+  return table;
+}
+
+// Needs do not always grow with the number of tokens: paths change.
+void decoder::reserve_workspace(stream& on) {
+  gemm_needs needs;
+  const auto& l = weights_.layers;
+  for (int tokens = 1;; tokens = std::min(2 * tokens, options_.limits.rows_max)) {
+    for (const device_layer& layer : l) {
+      for (const device_linear* one :
+           {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) {
+        needs |= one->needs(products_, tokens);
+      }
+    }
+    needs |= table_needs(products_, weights_.head_table(), tokens, dtype::float32);
+    if (tokens == options_.limits.rows_max) break;
+  }
+  product_scratch_ = device_array<std::byte>(needs.bytes);
+  product_counters_ = device_array<int>(static_cast<std::size_t>(needs.counters));
+  product_counters_.fill_zero(on);
+  products_.workspace = {product_scratch_.data(), needs.bytes, product_counters_.data(),
+                         needs.counters};
+}
+
+void decoder::forward(stream& on, const step_plan& plan, const step_arrays& arrays) {
+  const int rows = plan.rows();
+  embed_tokens(on, rows, arrays.numbers(plan.tokens()));
+  const device_array<float> none;
+  const void* branch = nullptr;
+  const device_array<float>* branch_norm = &none;
+  for (std::int64_t number = 0; number < config_.layers; ++number) {
+    const device_layer& layer = weights_.layers[static_cast<std::size_t>(number)];
+    norm(on, rows, branch, *branch_norm, layer.attention_norm);
+    attend(on, plan, arrays, layer, number);
+    norm(on, rows, branch_.data(), layer.post_attention_norm, layer.mlp_norm);
+    feed_forward(on, rows, layer);
+    branch = branch_.data();
+    branch_norm = &layer.post_mlp_norm;
+  }
+  if (plan.logit_rows() > 0) compute_logits(on, plan, arrays);
+}
+
+void decoder::forward_as_graph(stream& on, const step_plan& plan, const step_arrays& arrays) {
+  bool wide = false;
+  for (std::size_t g = 0; g < plan.groups(); ++g) wide = wide || plan.counts(g).wide > 0;
+  const std::pair key{plan.rows(), wide};
+  auto found = graphs_.find(key);
+  if (found == graphs_.end()) {
+    found = graphs_.emplace(key, capture(on, [&] { forward(on, plan, arrays); })).first;
+    found->second.instantiate();
+  }
+  found->second.launch(on);
+}
+
+void decoder::embed_tokens(stream& on, int rows, const std::int32_t* tokens) {
+  embedding_params p;
+  p.type = options_.type;
+  p.rows = rows;
+  p.width = static_cast<int>(config_.hidden_size);
+  p.ids = tokens;
+  p.table = weights_.embedding.values.data();
+  p.begin = static_cast<int>(weights_.share.vocabulary.begin);
+  p.end = static_cast<int>(weights_.share.vocabulary.end);
+  p.scale = static_cast<float>(config_.embedding_scale);
+  p.output = options_.ranks == 1 ? residual_.data() : next_partial();
+  embed(p, on);
+  if (options_.ranks == 1) return;
+  const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(p.width);
+  options_.others->sum(on, options_.rank, static_cast<const float*>(p.output), count,
+                       dtype::float32, residual_.data());
+}
+
+float* decoder::next_partial() {
+  turn_ = 1 - turn_;
+  return partial_[turn_].data();
+}
+
+// Takes a branch, normed where it has a norm of its own, into the residual stream, and
+// norms that for the products to come.
+void decoder::norm(stream& on, int rows, const void* branch, const device_array<float>& branch_norm,
+                   const device_array<float>& weight) {
+  rms_norm_params p;
+  p.type = options_.type;
+  p.rows = rows;
+  p.width = static_cast<int>(config_.hidden_size);
+  p.epsilon = static_cast<float>(config_.norm_epsilon);
+  p.input = branch;
+  p.residual = residual_.data();
+  p.input_weight = branch == nullptr ? nullptr : data_or_null(branch_norm);
+  p.weight = weight.data();
+  p.output = normed_.data();
+  rms_norm(p, on);
+}
+
+// branch_ = the sum over ranks of the products with their parts of `by`.
+void decoder::project(stream& on, const device_linear& by, const void* from, int rows) {
+  if (options_.ranks == 1) {
+    by.multiply(on, products_, from, rows, branch_.data(), options_.type);
+    return;
+  }
+  float* partial = next_partial();
+  by.multiply(on, products_, from, rows, partial, dtype::float32);
+  const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(by.outputs());
+  options_.others->sum(on, options_.rank, partial, count, options_.type, branch_.data());
+}
+
+// Norms and turns queries and keys, and puts keys and values into their pages.
+void decoder::place_heads(stream& on, const step_plan& plan, const step_arrays& arrays,
+                          const device_layer& layer, std::int64_t number) {
+  const model::kv_place& place = pools_.place(number);
+  const attention_shape& shape = plan.shape(place.group);
+  const angle_table& angles = shape.window > 0 ? local_angles_ : global_angles_;
+  rope_kv_write_run run;
+  run.type = options_.type;
+  run.kv_type = options_.kv_type;
+  run.rows = plan.rows();
+  run.heads = shape.heads;
+  run.kv_heads = shape.kv_heads;
+  run.head_dim = shape.head_dim;
+  run.queries = query_.data();
+  run.queries_out = query_.data();
+  run.query_stride = run.queries_out_stride = layer.q.outputs();
+  run.keys = key_.data();
+  run.key_stride = layer.k.outputs();
+  run.values = value_.data();
+  run.value_stride = layer.v.outputs();
+  run.rope.pairs = angles.pairs;
+  run.rope.style = config_.rope.interleaved ? rope_style::neighbours : rope_style::halves;
+  run.rope.cosines = angles.cosines.data();
+  run.rope.sines = angles.sines.data();
+  run.rope.table_positions = options_.limits.model_len_max;
+  run.query_norm = data_or_null(layer.q_norm);
+  run.key_norm = data_or_null(layer.k_norm);
+  run.norm_epsilon = static_cast<float>(config_.norm_epsilon);
+  run.positions = arrays.numbers(plan.positions());
+  run.sequence_of_row = arrays.numbers(plan.sequence_of_row());
+  run.sequence_tables = arrays.numbers(plan.sequence_tables(place.group));
+  run.tables = arrays.numbers(plan.table(place.group, place.block));
+  run.key_pages = pools_.keys(number);
+  run.value_pages = pools_.values(number);
+  rope_kv_write(run, on);
+}
+
+void decoder::attend(stream& on, const step_plan& plan, const step_arrays& arrays,
+                     const device_layer& layer, std::int64_t number) {
+  const int rows = plan.rows();
+  layer.q.multiply(on, products_, normed_.data(), rows, query_.data(), options_.type);
+  layer.k.multiply(on, products_, normed_.data(), rows, key_.data(), options_.type);
+  layer.v.multiply(on, products_, normed_.data(), rows, value_.data(), options_.type);
+  place_heads(on, plan, arrays, layer, number);
+  const model::kv_place& place = pools_.place(number);
+  paged_attention_run run;
+  run.shape = plan.shape(place.group);
+  run.capacity = plan.capacity(place.group);
+  run.launch = plan.counts(place.group);
+  run.plan = arrays.bytes(plan.plan(place.group));
+  run.tables = arrays.numbers(plan.table(place.group, place.block));
+  run.queries = query_.data();
+  run.query_stride = layer.q.outputs();
+  run.keys = pools_.keys(number);
+  run.values = pools_.values(number);
+  run.out = mixed_.data();
+  run.out_stride = layer.q.outputs();
+  run.workspace = attention_scratch_.data();
+  run.scale = attention_scale(config_);
+  run.soft_cap = static_cast<float>(config_.attention_soft_cap);
+  paged_attention(run, on);
+  project(on, layer.output, mixed_.data(), rows);
+}
+
+void decoder::feed_forward(stream& on, int rows, const device_layer& layer) {
+  layer.gate.multiply(on, products_, normed_.data(), rows, gate_.data(), options_.type);
+  layer.up.multiply(on, products_, normed_.data(), rows, up_.data(), options_.type);
+  gated_activation_params p;
+  p.type = options_.type;
+  p.function = config_.mlp_activation == model::activation::gelu_tanh ? gate_function::gelu_tanh
+                                                                      : gate_function::silu;
+  p.rows = rows;
+  p.width = p.stride = layer.gate.outputs();
+  p.gate = gate_.data();
+  p.up = up_.data();
+  p.output = gate_.data();
+  gated_activation(p, on);
+  project(on, layer.down, gate_.data(), rows);
+}
+
+void decoder::compute_logits(stream& on, const step_plan& plan, const step_arrays& arrays) {
+  const int rows = plan.logit_rows();
+  const device_layer& last = weights_.layers.back();
+  rms_norm_params n;
+  n.type = options_.type;
+  n.rows = rows;
+  n.width = static_cast<int>(config_.hidden_size);
+  n.epsilon = static_cast<float>(config_.norm_epsilon);
+  n.input = branch_.data();
+  n.residual = residual_.data();
+  n.input_weight = data_or_null(last.post_mlp_norm);
+  n.weight = weights_.output_norm.data();
+  n.row_ids = arrays.numbers(plan.logit_ids());
+  n.output = normed_.data();
+  rms_norm(n, on);
+  const device_table& head = weights_.head_table();
+  float* product = logits_are_whole() ? logits_.data() : shard_logits_.data();
+  multiply_table(on, products_, head, nullptr, normed_.data(), rows, product, dtype::float32);
+  logits_params p;
+  p.rows = rows;
+  p.vocabulary = options_.vocabulary;
+  p.shards = options_.ranks;
+  p.shard_width = head.rows;
+  p.input = product;
+  p.soft_cap = static_cast<float>(config_.final_soft_cap);
+  p.output = logits_.data();
+  if (options_.ranks > 1) {
+    const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(head.rows);
+    options_.others->gather(on, options_.rank, product, count, gathered_logits_.data());
+    p.input = gathered_logits_.data();
+  }
+  if (!logits_are_whole() || p.soft_cap > 0) finish_logits(p, on);
+}
+
+}  // namespace octavo::gpu

@@ -1,0 +1,95 @@
+// The executor that computes on devices: it follows the plans, runs the decoder of each
+// rank of a tensor-parallel group, and samples. With several devices each has a host
+// thread of its own; what they compute is added up in rank order.
+//
+// The same class runs on hardware and on the emulator: what is below gpu/runtime differs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/executor.hpp"
+#include "gpu/executor/decoder.hpp"
+#include "gpu/executor/device_sampler.hpp"
+#include "gpu/executor/event_communicator.hpp"
+#include "gpu/executor/rank_threads.hpp"
+#include "gpu/executor/step_plan.hpp"
+#include "gpu/types.hpp"
+#include "model/container/checkpoint.hpp"
+#include "model/generation/generations.hpp"
+
+namespace octavo::gpu {
+
+struct device_executor_options {
+  /// The ranks' devices.
+  std::vector<int> devices = {0};
+  /// float16 or bfloat16: of activations and of weights that are not quantized.
+  dtype type = dtype::float16;
+  /// `type` or float8_e4m3.
+  dtype kv_type = dtype::float16;
+  /// KV blocks of each rank; 0: what gpu_memory_utilization leaves.
+  std::int32_t num_blocks = 0;
+  /// Share of a device's memory that weights, scratch and KV may take together.
+  double gpu_memory_utilization = 0.92;
+  std::int32_t max_num_batched_tokens = 0;
+  std::int32_t max_num_seqs = 0;
+  std::int32_t max_model_len = 0;
+  /// Bits of a sequence do not depend on its company, chunks or hits; slower.
+  bool batch_invariant = false;
+  /// Launch kernels one by one, never as graphs.
+  bool enforce_eager = false;
+  /// Choose tokens on the host, by the CPU's sampler: all logits cross the bus.
+  bool sample_on_host = false;
+  model::generation_options generation;
+  load_progress progress;
+};
+
+class device_executor final : public executor {
+ public:
+  /// Loads the weights and takes the memory for KV. Throws input_error and
+  /// infeasible_error for what the model or the options do not allow, device_error for
+  /// what the devices refuse.
+  device_executor(const model::checkpoint& source, model::tokenizer words,
+                  device_executor_options options);
+  ~device_executor() override;
+
+  [[nodiscard]] executor_capabilities capabilities() const override;
+  void submit(step_ptr plan) override { pending_.push_back(std::move(plan)); }
+  /// Throws device_error where a device fails.
+  step_ptr await() override;
+
+ private:
+  /// What lives on one device.
+  struct rank_state;
+
+  void load_rank(const model::checkpoint& source, int rank);
+  void take_memory();
+  void prepare(const step& plan);
+  void run_rank(const step& plan, int rank);
+  void choose_tokens(const step& plan);
+  void choose_on_host(const step& plan);
+  void on_all_ranks(const std::function<void(int)>& work);
+
+  device_executor_options options_;
+  model::model_config config_;
+  model::generations generations_;
+  std::unique_ptr<step_plan> plan_;
+  std::unique_ptr<event_communicator> others_;
+  std::vector<std::unique_ptr<rank_state>> ranks_;
+  std::unique_ptr<rank_threads> threads_;
+  /// On rank 0.
+  std::unique_ptr<device_sampler> sampler_;
+  std::int32_t num_blocks_ = 0;
+  int vocabulary_ = 0;
+  bool fp8_products_ = false;  ///< the devices multiply FP8
+  /// The step in hand is padded to the shape of a graph.
+  bool as_graph_ = false;
+  std::string device_name_;
+  std::vector<model::wanted_token> wanted_;
+  std::vector<model::sampled_token> chosen_;
+  model::sampler host_sampler_;
+  std::vector<step_ptr> pending_;
+};
+
+}  // namespace octavo::gpu

@@ -1,0 +1,73 @@
+// Argument checks of products with lane-layout weights: see lane_plan.hpp.
+#include "gpu/kernels/w4a16/lane_plan.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace octavo::gpu {
+namespace {
+
+[[noreturn]] void refuse(const char* kernel, const std::string& problem) {
+  throw input_error(std::string(kernel) + ": " + problem);
+}
+
+void check_positive(const char* kernel, const char* field, int value) {
+  if (value < 1)
+    refuse(kernel, std::string(field) + " is " + std::to_string(value) + "; it must be at least 1");
+}
+
+void check_pointer(const char* kernel, const char* field, const void* pointer, bool needed) {
+  if (pointer == nullptr && needed) refuse(kernel, std::string(field) + " is null");
+  if (reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0) {
+    refuse(kernel, std::string(field) + " is not 16-byte aligned");
+  }
+}
+
+}  // namespace
+
+void check_lane_shape(const lane_product& p, const char* kernel) {
+  const lane_weights& w = p.weights;
+  check_positive(kernel, "tokens", p.tokens);
+  check_positive(kernel, "weights.outputs", w.outputs);
+  check_positive(kernel, "weights.inputs", w.inputs);
+  check_positive(kernel, "weights.group", w.group);
+  check_positive(kernel, "multiprocessors", p.multiprocessors);
+  if (w.inputs % 8 != 0) {
+    refuse(kernel,
+           "weights.inputs is " + std::to_string(w.inputs) + "; it must be a multiple of 8");
+  }
+  if (w.group < w.inputs && w.group % 32 != 0) {
+    refuse(kernel, "weights.group is " + std::to_string(w.group) +
+                       "; it must be a multiple of 32, or all inputs");
+  }
+  if (w.order == nullptr && w.source_inputs != w.inputs) {
+    refuse(kernel, "weights.order is null, but weights.inputs " + std::to_string(w.inputs) +
+                       " is not weights.source_inputs " + std::to_string(w.source_inputs));
+  }
+  if (p.type != dtype::float16 && p.type != dtype::bfloat16) {
+    refuse(kernel,
+           "type is " + std::string(name_of(p.type)) + "; float16 and bfloat16 are allowed");
+  }
+  if (p.output_type != p.type && p.output_type != dtype::float32) {
+    refuse(kernel, "output_type is " + std::string(name_of(p.output_type)) + "; " +
+                       std::string(name_of(p.type)) + " and float32 are allowed");
+  }
+  if (p.path == lane_path::few_tokens && p.tokens > 8) {
+    refuse(kernel, "path few_tokens takes up to 8 tokens, not " + std::to_string(p.tokens));
+  }
+  if (p.path == lane_path::few_tokens && p.batch_invariant) {
+    refuse(kernel, "path few_tokens is not batch-invariant");
+  }
+}
+
+void check_lane_pointers(const lane_product& p, const char* kernel) {
+  check_pointer(kernel, "activations", p.activations, true);
+  check_pointer(kernel, "output", p.output, true);
+  check_pointer(kernel, "weights.codes", p.weights.codes, true);
+  check_pointer(kernel, "weights.scales", p.weights.scales, p.weights.column_scales == nullptr);
+  check_pointer(kernel, "weights.zeros", p.weights.zeros, false);
+}
+
+}  // namespace octavo::gpu
