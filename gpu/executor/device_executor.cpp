@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "gpu/executor/host_threads.hpp"
+#include "gpu/executor/make_communicator.hpp"
 #include "gpu/runtime/device.hpp"
 
 namespace octavo::gpu {
@@ -55,7 +56,7 @@ device_executor::device_executor(const model::checkpoint& source, model::tokeniz
   const attention_choice choice{options_.type, options_.kv_type, options_.batch_invariant};
   plan_ = std::make_unique<step_plan>(config_, ranks, choice,
                                       limits_of(options_, first.multiprocessors));
-  if (ranks > 1) others_ = std::make_unique<event_communicator>(ranks);
+  if (ranks > 1) others_ = make_communicator(options_.devices, options_.batch_invariant);
   ranks_.resize(options_.devices.size());
   threads_ = std::make_unique<rank_threads>(options_.devices);
   on_all_ranks([&](int rank) { load_rank(source, rank); });

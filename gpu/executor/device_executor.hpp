@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/executor.hpp"
+#include "gpu/executor/communicator.hpp"
 #include "gpu/executor/decoder.hpp"
 #include "gpu/executor/device_sampler.hpp"
-#include "gpu/executor/event_communicator.hpp"
 #include "gpu/executor/rank_threads.hpp"
 #include "gpu/executor/step_plan.hpp"
 #include "gpu/types.hpp"
@@ -75,7 +75,7 @@ class device_executor final : public executor {
   model::model_config config_;
   model::generations generations_;
   std::unique_ptr<step_plan> plan_;
-  std::unique_ptr<event_communicator> others_;
+  std::unique_ptr<communicator> others_;
   std::vector<std::unique_ptr<rank_state>> ranks_;
   std::unique_ptr<rank_threads> threads_;
   /// On rank 0.
