@@ -98,6 +98,8 @@ def stream(port, path, body):
         # A chat's first chunk tells the role and comes before any token.
         if says and b'"content":""' not in line and b'"text":""' not in line:
             moments.append(time.perf_counter())
+        elif b'"error"' in line:
+            raise RuntimeError(line.decode(errors="replace"))
     connection.close()
     return start, moments
 
@@ -129,6 +131,8 @@ def ask_all(port, clients, each):
 
 
 def figures(results, total_s):
+    """Of answers that say anything: a model may end its answer at once."""
+    results = [result for result in results if result[1]]
     ttft = sorted(moments[0] - start for start, moments in results)
     e2e = sorted(moments[-1] - start for start, moments in results)
     tpot = sorted((m[-1] - m[0]) / (len(m) - 1) for _, m in results if len(m) > 1)
@@ -241,15 +245,19 @@ def main():
     parser.add_argument("--model", default=str(SMOLLM2))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--parts", default="123", help="which of the three to run")
     parser.add_argument("--peer-python", help="an interpreter that has llama_cpp.server already")
     options = parser.parse_args()
     if options.model == str(SMOLLM2) and not SMOLLM2.exists():
         subprocess.run([OCTAVO, "model", "get", "smollm2"], check=True)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        overhead(options.model, options.pairs, folder)
-        against_peer(options.model, peer_python(options.peer_python), options.rounds)
-        prediction(options.model, folder)
+        if "1" in options.parts:
+            overhead(options.model, options.pairs, folder)
+        if "2" in options.parts:
+            against_peer(options.model, peer_python(options.peer_python), options.rounds)
+        if "3" in options.parts:
+            prediction(options.model, folder)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct request_spec {
   /// prompt, and in a trace of the first sample's output too. Where there are
   /// fewer keys than blocks, the rest is private to the request.
   std::vector<block_key> keys;
+  /// What the first key chains from: the root of its cache scope (block_key.hpp), which
+  /// keys its first block too where generated tokens complete that. None: the plain root.
+  std::optional<block_key> root;
   /// Whether its sink hears of its acceptance into the queue, before any token.
   bool announce = false;
   /// How tokens are chosen; null where nobody samples (simulation).

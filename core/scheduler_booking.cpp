@@ -210,7 +210,8 @@ void scheduler::key_output_blocks(step& done) const {
   for (std::uint32_t i = 0; i < done.work.size(); ++i) {
     const sequence_work& work = done.work[i];
     const sequence& s = sequences_[work.sequence];
-    const auto& prompt = requests_[s.request].spec.prompt;
+    const request_spec& spec = requests_[s.request].spec;
+    const auto& prompt = spec.prompt;
     const std::int32_t known = (s.prompt_tokens + s.output_tokens).raw() + 1;
     for (std::uint16_t k = 0; k < work.samples; ++k, ++next_token) {
       if (s.state == sequence_state::finished || prompt == nullptr || known % width != 0) continue;
@@ -221,8 +222,9 @@ void scheduler::key_output_blocks(step& done) const {
             position < prompt->size() ? (*prompt)[position] : s.output[position - prompt->size()];
       }
       tokens.back() = result.tokens[next_token];
-      const block_key parent =
-          first == 0 ? hasher_.root({}) : key_of(s, static_cast<std::uint32_t>(first / width - 1));
+      const block_key parent = first == 0
+                                   ? spec.root.value_or(hasher_.root({}))
+                                   : key_of(s, static_cast<std::uint32_t>(first / width - 1));
       result.output_keys.emplace_back(i, hasher_.chain(parent, tokens));
     }
   }

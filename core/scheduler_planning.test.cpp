@@ -100,6 +100,40 @@ TEST_CASE("generated blocks are found too where the executor names them") {
   CHECK(plan->admissions.at(0).hits_count == 4);  // 16 of 17 computed; the last has no KV
 }
 
+TEST_CASE("a first block that generated tokens complete is found in its own cache scope alone") {
+  decision_log log{"{}"};
+  ring engine{config_of(40), log};
+  const block_hasher hasher{{}};
+  // Of 2 tokens, or of 9 that begin as the first request's text did.
+  const auto hits_of = [&](std::uint64_t id, std::size_t tokens, const char* salt) {
+    request_spec spec;
+    spec.id = request_id{id};
+    spec.prompt_tokens = token_count{static_cast<std::int32_t>(tokens)};
+    spec.max_tokens = token_count{6};
+    const auto prompt = std::make_shared<std::vector<token_id>>(tokens, 5);
+    block_key key = hasher.root({.cache_salt = salt});
+    spec.root = key;
+    for (std::size_t at = 0; at + 4 <= tokens; at += 4) {
+      spec.keys.push_back(key = hasher.chain(key, std::span{*prompt}.subspan(at, 4)));
+    }
+    spec.prompt = prompt;
+    engine.scheduler.on_submit(spec, micros{0});
+    std::uint32_t hits = 0;
+    while (const step_ptr plan = engine.advance()) {
+      for (const auto& a : plan->admissions) hits += a.hits_count;
+      for (const auto& work : plan->work) {
+        if (work.samples > 0) plan->result.tokens.push_back(5);
+      }
+      engine.scheduler.on_result(*plan, micros{0});
+    }
+    return hits;
+  };
+  CHECK(hits_of(1, 2, "tenant a") == 0);
+  CHECK(hits_of(2, 5, "tenant b") == 0);
+  CHECK(hits_of(3, 5, "") == 0);
+  CHECK(hits_of(4, 5, "tenant a") == 1);
+}
+
 TEST_CASE("a forged collision of keys is no hit where tokens are known") {
   decision_log log{"{}"};
   ring engine{config_of(40), log};

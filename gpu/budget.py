@@ -77,7 +77,8 @@ def read_log(text):
 
 def read_ptx(content):
     """The PTX of each kernel in an object, by its mangled name."""
-    found = re.findall(rb"\.entry (\w+)\((.*?)\n\}", content, re.DOTALL)
+    # Braces within do not help: a kernel's text ends where the next begins, or all of it.
+    found = re.findall(rb"\.entry (\w+)\(([^\0]*?)(?=\.entry |\0)", content)
     return {name.decode(): body.decode(errors="replace") for name, body in found}
 
 
@@ -95,7 +96,7 @@ def short_name(name):
         if c == "(" and depth == 0 and not name.startswith("(anonymous", i):
             end = i
             break
-    name = name[:end].removeprefix("void ")
+    name = name[:end].removeprefix("void ").replace("> >", ">>")
     return name.replace("octavo::gpu::", "").replace("(anonymous namespace)::", "")
 
 
@@ -162,6 +163,12 @@ def proposals(uses, names, budgets):
     return new
 
 
+def text_of(budgets):
+    """As the file has them: a kernel a line."""
+    lines = [f"  {json.dumps(pattern)}: {json.dumps(budgets[pattern])}" for pattern in budgets]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def print_table(uses, names, budgets):
     """A line for each budget and architecture."""
     print(f"{'kernels':50} {'of':>3} {'sm':5} {'registers':>9} {'spilled':>7} {'threads':>7} "
@@ -201,7 +208,7 @@ def main():
     names = demangle(sorted({use.kernel for use in uses}))
     if arguments.write:
         budgets |= proposals(uses, names, budgets)
-        arguments.budgets.write_text(json.dumps(budgets, indent=2) + "\n")
+        arguments.budgets.write_text(text_of(budgets))
     if arguments.table:
         print_table(uses, names, budgets)
     failures = failures_of(uses, names, budgets, ptx)

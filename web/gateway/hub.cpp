@@ -87,6 +87,7 @@ request_spec hub::spec_of(const generation& of, std::size_t prompt, request_id i
   spec.sampling = std::make_shared<const sampling_parameters>(of.request.sampling);
   const block_hasher hasher{model_.secret};
   block_key key = hasher.root({.cache_salt = of.request.cache_salt});
+  spec.root = key;
   const auto width = static_cast<std::size_t>(model_.block_size.raw());
   for (std::size_t at = 0; at + width <= p.tokens->size(); at += width) {
     spec.keys.push_back(key = hasher.chain(key, std::span{*p.tokens}.subspan(at, width)));
