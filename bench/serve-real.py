@@ -83,6 +83,14 @@ class LlamaCpp:
         self.process.wait(60)
 
 
+def says_something(chunk):
+    """Does it carry text? A chat's first chunk tells the role and comes before any token."""
+    if "error" in chunk:
+        raise RuntimeError(str(chunk))
+    return any(choice.get("text") or choice.get("delta", {}).get("content")
+               for choice in chunk["choices"])
+
+
 def stream(port, path, body):
     """Sends one streamed request; returns start and the moments at which text came."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
@@ -94,12 +102,9 @@ def stream(port, path, body):
         raise RuntimeError(f"{answer.status}: {answer.read()[:300]}")
     moments = []
     for line in answer:
-        says = b'"content":"' in line or b'"text":"' in line
-        # A chat's first chunk tells the role and comes before any token.
-        if says and b'"content":""' not in line and b'"text":""' not in line:
-            moments.append(time.perf_counter())
-        elif b'"error"' in line:
-            raise RuntimeError(line.decode(errors="replace"))
+        now = time.perf_counter()
+        if line.startswith(b"data: {") and says_something(json.loads(line[6:])):
+            moments.append(now)
     connection.close()
     return start, moments
 
