@@ -197,7 +197,9 @@ def main():
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
-    logs = sorted(arguments.folder.rglob("*.ptxas"))
+    # A build that was stopped may leave what was said of an object that is gone.
+    logs = [log for log in sorted(arguments.folder.rglob("*.ptxas"))
+            if log.with_suffix("").is_file()]
     if not logs:
         sys.exit(f"budget.py: no *.ptxas below {arguments.folder}: build octavo_cuda first")
     budgets = json.loads(arguments.budgets.read_text())

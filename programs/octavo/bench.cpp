@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <numeric>
@@ -55,6 +56,12 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, benc
   sim::add_engine_flags(app, o.engine);
   if (auto help = parse_flags(app, arguments)) return help;
   if (o.workloads.empty()) o.workloads = bench_workload_names();
+  const auto& known = bench_workload_names();
+  for (const std::string& name : o.workloads) {
+    if (std::ranges::find(known, name) != known.end() || std::filesystem::exists(name)) continue;
+    throw input_error("--workload: " + name +
+                      " is neither single, prefill, batch or mixed, nor a file");
+  }
   return std::nullopt;
 }
 

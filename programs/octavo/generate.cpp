@@ -2,9 +2,11 @@
 #include "programs/octavo/generate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -33,6 +35,20 @@ struct generate_options {
   std::int64_t seed = -1;
 };
 
+// The library's ranges let through what is not a number.
+void check_sampling(const sampling_parameters& s) {
+  const std::pair<const char*, float> numbers[] = {{"--temperature", s.temperature},
+                                                   {"--top-p", s.top_p},
+                                                   {"--min-p", s.min_p},
+                                                   {"--repetition-penalty", s.repetition_penalty}};
+  for (const auto& [flag, value] : numbers) {
+    if (!std::isfinite(value)) throw input_error(std::string{flag} + ": is not a number");
+  }
+  for (const std::string& stop : s.stop) {
+    if (stop.empty()) throw input_error("--stop: is empty; a text that ends the output is needed");
+  }
+}
+
 // Returns a text to print instead of generating, or nothing.
 std::optional<std::string> parse(const std::vector<std::string>& arguments, generate_options& o) {
   CLI::App app{
@@ -50,7 +66,8 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, gene
   app.add_option("--temperature", o.sampling.temperature, "0: the likeliest token, always")
       ->check(CLI::Range(0.0, 10.0))
       ->capture_default_str();
-  app.add_option("--top-k", o.sampling.top_k, "only the k likeliest; 0: all");
+  app.add_option("--top-k", o.sampling.top_k, "only the k likeliest; 0: all")
+      ->check(CLI::Range(0, std::numeric_limits<std::int32_t>::max()));
   app.add_option("--top-p", o.sampling.top_p, "only the likeliest that come to p")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--min-p", o.sampling.min_p, "only those p times as likely as the likeliest")
@@ -65,6 +82,7 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, gene
   o.engine.max_num_seqs = 8;
   sim::add_engine_flags(app, o.engine);
   if (auto help = parse_flags(app, arguments)) return help;
+  check_sampling(o.sampling);
   if (o.seed >= 0) o.sampling.seed = o.seed;
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 #include "programs/octavo/local_engine.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -58,6 +59,20 @@ gpu::dtype dtype_of(const std::string& name) {
   return name == "bfloat16" ? gpu::dtype::bfloat16 : gpu::dtype::float16;
 }
 
+// Flags that only a simulation, or only a GPU, can obey.
+void refuse_what_is_ignored(const sim::engine_flags& flags, const machine_flags& machine) {
+  if (flags.quantization != "auto") {
+    throw input_error("--quantization: " + flags.quantization +
+                      " is for simulations; a model runs as it is stored (auto)");
+  }
+  if (machine.device == "cpu" && machine.dtype != "auto") {
+    throw input_error("--dtype: " + machine.dtype + " is for GPUs; the CPU has its own (auto)");
+  }
+  if (!(flags.gpu_memory_utilization > 0 && flags.gpu_memory_utilization <= 1)) {
+    throw input_error("--gpu-memory-utilization: more than 0 and at most 1 is allowed");
+  }
+}
+
 // Blocks for what all sequences may come to, within the memory that is given.
 std::int64_t blocks_of(const local_model& local, const sim::engine_flags& flags,
                        const machine_flags& machine, std::int32_t sequences) {
@@ -107,6 +122,11 @@ void add_machine_flags(CLI::App& app, machine_flags& flags, bool with_device) {
 local_model load_local_model(const std::string& path, const sim::engine_flags& flags,
                              const machine_flags& machine) {
   const double start = actors::wall_seconds();
+  if (!std::filesystem::exists(path)) {
+    throw input_error(path + ": there is no such file; octavo model get smollm2 gets a small " +
+                      "model and says where it is");
+  }
+  refuse_what_is_ignored(flags, machine);
   auto source = std::make_shared<const model::checkpoint>(model::checkpoint::open(path));
   const model::tokenizer words = model::load_tokenizer(*source);
   auto ends = model::end_tokens_of(*source, words);

@@ -22,6 +22,9 @@
 namespace octavo {
 namespace {
 
+/// KV blocks of a simulated machine of which only the time of a step is known.
+constexpr std::int32_t usual_simulated_blocks = 32'768;
+
 std::string name_of(const std::string& path) {
   const std::filesystem::path p{path};
   return p.extension() == ".gguf" ? p.stem().string() : p.filename().string();
@@ -103,6 +106,10 @@ prepared_engine prepare_simulated(const std::string& model, const sim::engine_fl
   o.profile = simulated.profile;
   o.step_time = simulated.step_time;
   o.host_time = simulated.host_time;
+  // Steps of one price have no machine behind them that would say what fits.
+  if (o.gpu.empty() && !o.step_time.empty() && o.num_gpu_blocks_override == 0) {
+    o.num_gpu_blocks_override = usual_simulated_blocks;
+  }
   auto trace = std::make_shared<traces::trace>();
   trace->requests.emplace_back();  // what is served comes from clients
   const sim::prepared_run run = sim::prepare_run(o, trace);

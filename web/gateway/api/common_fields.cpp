@@ -126,7 +126,8 @@ void read_shape_of_distribution(fields& body, sampling_parameters& s) {
   }
   set(s.presence_penalty, body.number("presence_penalty", {-2, 2}));
   set(s.frequency_penalty, body.number("frequency_penalty", {-2, 2}));
-  set(s.repetition_penalty, body.number("repetition_penalty", {0, 100, true}));
+  // Logits are divided by it: what is nearly zero would overflow.
+  set(s.repetition_penalty, body.number("repetition_penalty", {0.01, 100}));
   if (const auto seed = body.integer("seed", std::numeric_limits<std::int64_t>::min(),
                                      std::numeric_limits<std::int64_t>::max())) {
     s.seed = *seed;

@@ -147,6 +147,7 @@ TEST_CASE("numbers outside their range are refused by name") {
   refused(R"("presence_penalty":2.5)", "presence_penalty");
   refused(R"("frequency_penalty":-3)", "frequency_penalty");
   refused(R"("repetition_penalty":0)", "repetition_penalty");
+  refused(R"("repetition_penalty":1e-300)", "repetition_penalty");
   refused(R"("seed":9223372036854775808)", "seed");
   refused(R"("seed":0.5)", "seed");
   refused(R"("n":0)", "n");
