@@ -159,7 +159,7 @@ def overhead(model, pairs, folder):
         with Octavo(model, "--no-enable-prefix-caching") as server:
             for _ in range(pairs):
                 served = serve_once(server, requests)
-                alone = bench_once(model, workload)
+                alone = bench_once(model, workload, folder)
                 shares.append(100 * (served / alone - 1))
         tokens = 128 * streams
         print(f"1. {streams} streams: the server takes {statistics.median(shares):+.1f} % "
@@ -181,16 +181,13 @@ def serve_once(server, requests):
     return cpu_seconds(server.process.pid) - before
 
 
-def bench_once(model, workload):
-    """Processor time of one run of the workload, loading left out: two runs less one."""
-    spent = []
-    for repeat in (1, 2):
-        process = subprocess.Popen([OCTAVO, "bench", model, "--workload", workload, "--repeat",
-                                    str(repeat), "--no-enable-prefix-caching", *ENGINE],
-                                   stdout=subprocess.DEVNULL)
-        _, _, usage = os.wait4(process.pid, 0)
-        spent.append(usage.ru_utime + usage.ru_stime)
-    return spent[1] - spent[0]
+def bench_once(model, workload, folder):
+    """Processor time of one run of the workload, loading left out."""
+    report = folder / "bench.json"
+    subprocess.run([OCTAVO, "bench", model, "--workload", workload, "--repeat", "1",
+                    "--out-json", report, "--no-enable-prefix-caching", *ENGINE],
+                   check=True, stdout=subprocess.DEVNULL)
+    return json.loads(report.read_text())["workloads"][0]["processor_s"]
 
 
 def peer_python(given):

@@ -71,6 +71,21 @@ std::vector<token_id> bad_tokens(const std::string& word, const model::tokenizer
   return list;
 }
 
+// Rules that together leave no token would be broken by whatever were chosen.
+void check_some_token_is_left(const sampling_parameters& s) {
+  const auto has = [](const std::vector<token_id>& list, token_id token) {
+    return std::ranges::find(list, token) != list.end();
+  };
+  const bool left = std::ranges::any_of(s.allowed_token_ids, [&](token_id token) {
+    const bool stops_early = s.min_tokens > 0 && has(s.stop_token_ids, token);
+    return !has(s.bad_token_ids, token) && !stops_early;
+  });
+  if (left || s.allowed_token_ids.empty()) return;
+  throw invalid_request("allowed_token_ids",
+                        "allowed_token_ids has only tokens that bad_words keep out, or "
+                        "stop_token_ids before min_tokens; at least one other is needed");
+}
+
 void check_vocabulary(const generation_request& request, const std::vector<token_id>& prompt,
                       const limits& bounds) {
   const auto outside = std::ranges::find_if(
@@ -147,6 +162,7 @@ std::vector<prepared_prompt> prepare(generation_request& request, const model::t
       request.sampling.bad_token_ids.push_back(token);
     }
   }
+  check_some_token_is_left(request.sampling);
   auto tokenized = tokenize(request, words, chat, now_s);
   std::vector<prepared_prompt> prompts;
   prompts.reserve(tokenized.size());

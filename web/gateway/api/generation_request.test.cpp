@@ -161,6 +161,22 @@ TEST_CASE("bad words of one token are kept out, with the space before them or wi
   CHECK_THAT(problem.message, ContainsSubstring("helded") && ContainsSubstring("4 tokens"));
 }
 
+TEST_CASE("rules that together leave no token are refused") {
+  const auto model = words();
+  const auto refused = [&](const char* body) {
+    auto request = completion(body);
+    return error_of([&] { (void)prepare(request, model, nullptr, test_bounds(), {}); }).param;
+  };
+  CHECK(refused(R"({"prompt":"hello","bad_words":["hello"],"allowed_token_ids":[32]})") ==
+        "allowed_token_ids");
+  CHECK(refused(R"({"prompt":"hello","stop_token_ids":[32],"min_tokens":2,
+                    "allowed_token_ids":[32]})") == "allowed_token_ids");
+  auto fine = completion(R"({"prompt":"hello","bad_words":["hello"],"allowed_token_ids":[32,33]})");
+  CHECK(prepare(fine, model, nullptr, test_bounds(), {}).size() == 1);
+  auto stops = completion(R"({"prompt":"hello","stop_token_ids":[32],"allowed_token_ids":[32]})");
+  CHECK(prepare(stops, model, nullptr, test_bounds(), {}).size() == 1);
+}
+
 TEST_CASE("an echo knows the prompt's text, given or decoded") {
   const auto model = words();
   auto text = completion(R"({"prompt":"hello","echo":true,"max_tokens":0})");
