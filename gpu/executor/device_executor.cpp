@@ -82,6 +82,7 @@ void device_executor::on_all_ranks(const std::function<void(int)>& work) {
 void device_executor::load_rank(const model::checkpoint& source, int rank) {
   const int ranks = threads_->size();
   for (const int other : options_.devices) {
+    if (others_ == nullptr || !others_->reads_peers()) break;
     if (other != current_device()) enable_peer_access(current_device(), other);
   }
   stream on;

@@ -22,6 +22,7 @@ class event_communicator final : public communicator {
   void sum(stream& on, int rank, const float* partial, std::size_t count, dtype type,
            void* output) override;
   void gather(stream& on, int rank, const float* part, std::size_t count, float* output) override;
+  [[nodiscard]] bool reads_peers() const override { return true; }
   void abandon() override;
 
  private:

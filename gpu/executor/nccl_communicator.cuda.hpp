@@ -30,6 +30,7 @@ class nccl_communicator final : public communicator {
   void sum(stream& on, int rank, const float* partial, std::size_t count, dtype type,
            void* output) override;
   void gather(stream& on, int rank, const float* part, std::size_t count, float* output) override;
+  [[nodiscard]] bool reads_peers() const override { return false; }
   void abandon() override;
 
  private:
