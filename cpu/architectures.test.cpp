@@ -2,48 +2,22 @@
 // architecture and of each form of quantized weights, against the logits that
 // transformers computes in float64 (bench/reference/tiny_models.py writes both).
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "cpu/cpu_executor.hpp"
 #include "cpu/decoder/decoder.hpp"
-#include "model/container/mapped_file.hpp"
-#include "model/container/safetensors.hpp"
-#include "model/quantized/scalar.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/expected_logits.hpp"
 
 using namespace octavo;
 using namespace octavo::cpu;
 
 namespace {
 
-/// A prompt and the logits after each of its tokens.
-struct expectation {
-  std::vector<token_id> tokens;
-  std::vector<float> logits;
-};
-
-std::string folder_of(const std::string& name) {
-  return std::string(OCTAVO_SOURCE_DIR) + "/cpu/fixtures/models/" + name;
-}
-
-expectation expected_of(const std::string& name) {
-  const model::mapped_file file{folder_of(name) + "/expected.safetensors"};
-  expectation made;
-  for (const auto& tensor : model::parse_safetensors(file.bytes(), file.path())) {
-    for (std::size_t at = 0; at < tensor.bytes.size(); at += 4) {
-      const std::byte* value = tensor.bytes.data() + at;
-      if (tensor.name == "tokens") made.tokens.push_back(model::load<std::int32_t>(value));
-      if (tensor.name == "logits") made.logits.push_back(model::load<float>(value));
-    }
-  }
-  return made;
-}
-
 std::vector<float> compute(const std::string& name, const std::vector<token_id>& tokens,
                            std::size_t chunk) {
   thread_pool pool{1};
-  const auto weights = load_decoder(model::checkpoint::open(folder_of(name)), pool);
+  const auto weights = load_decoder(model::checkpoint::open(tiny_model_folder(name)), pool);
   kv_cache cache{weights.config, 16};
   decoder computes{weights, pool, cache};
   slot state;
@@ -67,33 +41,10 @@ std::vector<float> compute(const std::string& name, const std::vector<token_id>&
   return out;
 }
 
-/// Checks each position's logits: the length of the difference as a share of their
-/// own, and that the likeliest token is the same wherever it leads by more than such
-/// a difference could make up.
 void check_logits(const std::string& name, double tolerance) {
   CAPTURE(name);
   const expectation expected = expected_of(name);
-  REQUIRE(!expected.tokens.empty());
-  const auto got = compute(name, expected.tokens, 10);
-  REQUIRE(got.size() == expected.logits.size());
-  const std::size_t width = got.size() / expected.tokens.size();
-  double largest = 0;
-  for (std::size_t from = 0; from < got.size(); from += width) {
-    double difference = 0;
-    double length = 0;
-    for (std::size_t i = from; i < from + width; ++i) {
-      difference += std::pow(static_cast<double>(got[i]) - expected.logits[i], 2);
-      length += std::pow(static_cast<double>(expected.logits[i]), 2);
-    }
-    largest = std::max(largest, std::sqrt(difference / length));
-    const auto begin = expected.logits.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto best = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(width));
-    const auto mine = got.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto choice = std::max_element(mine, mine + static_cast<std::ptrdiff_t>(width)) - mine;
-    CAPTURE(from / width);
-    CHECK(*best - begin[choice] <= 1.5 * tolerance * std::sqrt(length));
-  }
-  CHECK(largest < tolerance);
+  check_logits(compute(name, expected.tokens, 10), expected, tolerance);
 }
 
 }  // namespace

@@ -4,16 +4,13 @@
 #include "gpu/executor/decoder.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "gpu/executor/event_communicator.hpp"
 #include "gpu/executor/rank_threads.hpp"
 #include "gpu/simt/schedules.hpp"
-#include "model/container/mapped_file.hpp"
-#include "model/container/safetensors.hpp"
-#include "model/quantized/scalar.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/expected_logits.hpp"
 
 using namespace octavo;
 using namespace octavo::gpu;
@@ -21,29 +18,6 @@ using namespace octavo::gpu;
 namespace {
 
 constexpr std::int32_t blocks = 16;
-
-std::string folder_of(const std::string& name) {
-  return std::string(OCTAVO_SOURCE_DIR) + "/cpu/fixtures/models/" + name;
-}
-
-/// A prompt and the logits after each of its tokens.
-struct expectation {
-  std::vector<token_id> tokens;
-  std::vector<float> logits;
-};
-
-expectation expected_of(const std::string& name) {
-  const model::mapped_file file{folder_of(name) + "/expected.safetensors"};
-  expectation made;
-  for (const auto& tensor : model::parse_safetensors(file.bytes(), file.path())) {
-    for (std::size_t at = 0; at < tensor.bytes.size(); at += 4) {
-      const std::byte* value = tensor.bytes.data() + at;
-      if (tensor.name == "tokens") made.tokens.push_back(model::load<std::int32_t>(value));
-      if (tensor.name == "logits") made.logits.push_back(model::load<float>(value));
-    }
-  }
-  return made;
-}
 
 struct way_to_compute {
   int ranks = 1;
@@ -104,7 +78,7 @@ std::vector<model::decoder_batch> chunks_of(const std::vector<token_id>& tokens,
 
 std::vector<float> compute(const std::string& name, const std::vector<token_id>& tokens,
                            way_to_compute how) {
-  const auto source = model::checkpoint::open(folder_of(name));
+  const auto source = model::checkpoint::open(tiny_model_folder(name));
   model::slot state;
   for (auto& table : state.tables) {
     for (std::int32_t i = 0; i < 8; ++i) {
@@ -137,34 +111,10 @@ std::vector<float> compute(const std::string& name, const std::vector<token_id>&
   return out;
 }
 
-/// Checks each position's logits: the length of the difference as a share of their
-/// own, and that the likeliest token is the same wherever it leads by more than such
-/// a difference could make up.
 void check_logits(const std::string& name, double tolerance, way_to_compute how) {
   CAPTURE(name, how.ranks, how.chunk, name_of(how.type));
   const expectation expected = expected_of(name);
-  REQUIRE(!expected.tokens.empty());
-  const auto got = compute(name, expected.tokens, how);
-  REQUIRE(got.size() == expected.logits.size());
-  const std::size_t width = got.size() / expected.tokens.size();
-  double largest = 0;
-  for (std::size_t from = 0; from < got.size(); from += width) {
-    double difference = 0;
-    double length = 0;
-    for (std::size_t i = from; i < from + width; ++i) {
-      difference += std::pow(static_cast<double>(got[i]) - expected.logits[i], 2);
-      length += std::pow(static_cast<double>(expected.logits[i]), 2);
-    }
-    largest = std::max(largest, std::sqrt(difference / length));
-    const auto begin = expected.logits.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto best = std::max_element(begin, begin + static_cast<std::ptrdiff_t>(width));
-    const auto mine = got.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto choice = std::max_element(mine, mine + static_cast<std::ptrdiff_t>(width)) - mine;
-    CAPTURE(from / width);
-    CHECK(*best - begin[choice] <= 1.5 * tolerance * std::sqrt(length));
-  }
-  CAPTURE(largest);
-  CHECK(largest < tolerance);
+  check_logits(compute(name, expected.tokens, how), expected, tolerance);
 }
 
 }  // namespace
