@@ -47,10 +47,12 @@ class echo_session final : public net::websocket_session {
   }
   void text(std::string message) override {
     if (message == "throw") throw std::runtime_error("as asked");
+    // Other text may begin so too.
     if (message.starts_with("close ")) {
       std::uint16_t code = 0;
-      std::from_chars(message.data() + 6, message.data() + message.size(), code);
-      return socket_.close(code, "as asked");
+      const char* const end = message.data() + message.size();
+      const auto parsed = std::from_chars(message.data() + 6, end, code);
+      if (parsed.ec == std::errc{} && parsed.ptr == end) return socket_.close(code, "as asked");
     }
     socket_.send_text(message);
   }
