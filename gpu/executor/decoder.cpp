@@ -21,10 +21,6 @@ float attention_scale(const model::model_config& c) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(c.head_dim)));
 }
 
-const float* data_or_null(const device_array<float>& array) {
-  return array.size() == 0 ? nullptr : array.data();
-}
-
 }  // namespace
 
 decoder::decoder(const device_weights& weights, kv_pools& pools, const step_plan& plan,
@@ -173,7 +169,7 @@ void decoder::norm(stream& on, int rows, const void* branch, const device_array<
   p.epsilon = static_cast<float>(config_.norm_epsilon);
   p.input = branch;
   p.residual = residual_.data();
-  p.input_weight = branch == nullptr ? nullptr : data_or_null(branch_norm);
+  p.input_weight = branch == nullptr ? nullptr : branch_norm.data();
   p.weight = weight.data();
   p.output = normed_.data();
   rms_norm(p, on);
@@ -216,8 +212,8 @@ void decoder::place_heads(stream& on, const step_plan& plan, const step_arrays& 
   run.rope.cosines = angles.cosines.data();
   run.rope.sines = angles.sines.data();
   run.rope.table_positions = options_.limits.model_len_max;
-  run.query_norm = data_or_null(layer.q_norm);
-  run.key_norm = data_or_null(layer.k_norm);
+  run.query_norm = layer.q_norm.data();
+  run.key_norm = layer.k_norm.data();
   run.norm_epsilon = static_cast<float>(config_.norm_epsilon);
   run.positions = arrays.numbers(plan.positions());
   run.sequence_of_row = arrays.numbers(plan.sequence_of_row());
@@ -281,7 +277,7 @@ void decoder::compute_logits(stream& on, const step_plan& plan, const step_array
   n.epsilon = static_cast<float>(config_.norm_epsilon);
   n.input = branch_.data();
   n.residual = residual_.data();
-  n.input_weight = data_or_null(last.post_mlp_norm);
+  n.input_weight = last.post_mlp_norm.data();
   n.weight = weights_.output_norm.data();
   n.row_ids = arrays.numbers(plan.logit_ids());
   n.output = normed_.data();

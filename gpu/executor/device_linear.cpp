@@ -28,11 +28,6 @@ device_array<T> upload(std::span<const T> values, stream& on) {
   return array;
 }
 
-template <class T>
-const T* data_or_null(const device_array<T>& array) {
-  return array.size() == 0 ? nullptr : array.data();
-}
-
 /// The scales that fp8_gemm knows; nothing for others.
 std::optional<fp8_weight_scales> fp8_mode(const model::weight_matrix& stored) {
   const auto* m = std::get_if<model::scaled_matrix>(&stored);
@@ -122,7 +117,7 @@ fp8_product device_linear::product_of(const fp8_weight& of, const product_contex
   p.weights = of.codes.data();
   p.weight_scales = of.scales.data();
   p.weight_mode = of.mode;
-  p.bias = data_or_null(bias_);
+  p.bias = bias_.data();
   p.tokens = tokens;
   p.outputs = outputs_;
   p.inputs = inputs_;
@@ -161,10 +156,10 @@ device_linear::lanes device_linear::upload_lanes(const lane_image& image, stream
   to.order = upload<std::int32_t>(image.order, on);
   to.column_scales = upload<float>(image.column_scales, on);
   to.view.codes = to.codes.data();
-  to.view.scales = data_or_null(to.scales);
-  to.view.zeros = data_or_null(to.zeros);
-  to.view.order = data_or_null(to.order);
-  to.view.column_scales = data_or_null(to.column_scales);
+  to.view.scales = to.scales.data();
+  to.view.zeros = to.zeros.data();
+  to.view.order = to.order.data();
+  to.view.column_scales = to.column_scales.data();
   to.view.column_scale_stride = image.column_scales.size() > 1 ? 1 : 0;
   to.view.outputs = static_cast<int>(image.outputs);
   to.view.inputs = static_cast<int>(image.inputs);
@@ -189,7 +184,7 @@ lane_product device_linear::product_of(const lanes& of, const product_context& w
                                        int tokens) const {
   lane_product p;
   p.weights = of.view;
-  p.bias = data_or_null(bias_);
+  p.bias = bias_.data();
   p.tokens = tokens;
   p.type = with.type;
   p.workspace = with.workspace;
@@ -213,7 +208,7 @@ gemm_needs device_linear::needs(const product_context& with, int tokens) const {
 void device_linear::multiply(stream& on, const product_context& with, const void* activations,
                              int tokens, void* output, dtype output_type) const {
   if (const auto* table = std::get_if<device_table>(&weight_)) {
-    multiply_table(on, with, *table, data_or_null(bias_), activations, tokens, output, output_type);
+    multiply_table(on, with, *table, bias_.data(), activations, tokens, output, output_type);
     return;
   }
   if (const auto* fp8 = std::get_if<fp8_weight>(&weight_)) {

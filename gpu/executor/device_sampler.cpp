@@ -128,7 +128,7 @@ bool device_sampler::choose(stream& on, const step& plan, const model::generatio
   p.how = rows_.data();
   p.biases = biases_.data();
   p.tokens = tokens_.data();
-  p.history = history_.size() == 0 ? nullptr : history_.data();
+  p.history = history_.data();
   p.any_draws = batch_.any_draws();
   p.top_max = batch_.top_max();
   p.chosen = chosen_.data();
