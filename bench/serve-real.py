@@ -4,7 +4,8 @@
     ./dev bench serve-real [--rounds 3] [--pairs 7] [--model FILE] [--peer-python PATH]
 
   1. Processor time of the server per token, beyond what `octavo bench` spends on the same
-     requests, at 1 and 8 streams: interleaved pairs, median.
+     requests, at 1 and 8 streams: interleaved pairs, median. Steps vary by more than a server
+     costs, so the time of its threads that do not compute is told as well: network, actors.
   2. The same load against llama.cpp's server (llama-cpp-python[server], in a virtual environment
      of its own), 1, 8 and 32 clients with a shared system prompt, in turns.
   3. `sim` on the trace that was recorded at 8 clients, priced by `octavo profile measure`.
@@ -28,15 +29,16 @@ OCTAVO = ROOT / "build/bin/octavo"
 SIM = ROOT / "build/bin/sim"
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "octavo"
 SMOLLM2 = CACHE / "models/SmolLM2-135M-Instruct.Q4_1.gguf"
-ENGINE = ["--max-num-seqs", "32", "--max-model-len", "2048", "--threads", "2"]
-TICKS = os.sysconf("SC_CLK_TCK")
+THREADS = 2
+ENGINE = ["--max-num-seqs", "32", "--max-model-len", "2048", "--threads", str(THREADS)]
 SYSTEM = ("You are the assistant of a small library. You answer in plain words, you say what you "
           "do not know, and you never make up the title of a book. ") * 14
 
 
 def cpu_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    """Processor time of each of a process's threads, by id."""
+    return {task.name: int((task / "schedstat").read_text().split()[0]) / 1e9
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
 
 
 class Octavo:
@@ -155,20 +157,25 @@ def overhead(model, pairs, folder):
                      "max_tokens": 128} for _ in range(streams)]
         workload = folder / "overhead.jsonl"
         workload.write_text("".join(json.dumps(r) + "\n" for r in requests))
-        shares = []
+        shares, others = [], []
         with Octavo(model, "--no-enable-prefix-caching") as server:
             for _ in range(pairs):
-                served = serve_once(server, requests)
+                served, beside_steps = serve_once(server, requests)
                 alone = bench_once(model, workload, folder)
                 shares.append(100 * (served / alone - 1))
+                others.append(100 * beside_steps / (served - beside_steps))
         tokens = 128 * streams
         print(f"1. {streams} streams: the server takes {statistics.median(shares):+.1f} % "
               f"processor time a token beyond octavo bench (median of {pairs} pairs of "
               f"{tokens} tokens; "
-              f"{min(shares):+.1f} to {max(shares):+.1f})")
+              f"{min(shares):+.1f} to {max(shares):+.1f}); threads that do not compute take "
+              f"{statistics.median(others):.2f} % of the steps' time "
+              f"({min(others):.2f} to {max(others):.2f})")
 
 
 def serve_once(server, requests):
+    """Processor time of one run of the workload, and what of it the busiest threads, which
+    compute, did not take."""
     before = cpu_seconds(server.process.pid)
     body = lambda r: {"prompt": r["prompt"], "max_tokens": r["max_tokens"], "temperature": 0,
                       "ignore_eos": True}
@@ -178,7 +185,9 @@ def serve_once(server, requests):
         thread.start()
     for thread in threads:
         thread.join()
-    return cpu_seconds(server.process.pid) - before
+    after = cpu_seconds(server.process.pid)
+    spent = sorted(after[task] - before.get(task, 0) for task in after)
+    return sum(spent), sum(spent[:-THREADS])
 
 
 def bench_once(model, workload, folder):

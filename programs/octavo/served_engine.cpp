@@ -47,6 +47,8 @@ void set_limits(gateway::served_model& served, const engine_config& config) {
   s.limits.kv_capacity =
       token_count{static_cast<std::int32_t>(std::min<std::int64_t>(tokens, 1 << 29))};
   s.limits.samples_max = config.max_num_samples;
+  s.limits.queued_prompts_max = config.max_num_queued_reqs;
+  s.limits.queued_tokens_max = config.max_num_queued_tokens;
   s.limits.allows_priority = config.scheduling_policy == ordering_kind::priority;
   s.limits.vocab_size = s.words->vocab_size();
 }

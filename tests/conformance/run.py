@@ -13,6 +13,7 @@ where anything failed.
 
 import argparse
 import collections
+import concurrent.futures
 import glob
 import json
 import os
@@ -343,7 +344,7 @@ def prepare_autobahn(work):
 
 
 def run_autobahn(server, name, cases, work, table):
-    """Its client waits more than it works, so each group of cases has one of its own."""
+    """Its client waits more than it works, so groups of cases have one each, some at a time."""
     wstest = prepare_autobahn(work)
     if wstest is None:
         print("Autobahn left out: no Python 2.7 here")
@@ -351,23 +352,25 @@ def run_autobahn(server, name, cases, work, table):
     groups = collections.defaultdict(list)
     for case in cases:
         groups[case.rsplit(".", 1)[0]].append(case)
-    running = []
-    for group, of_group in groups.items():
+
+    def run_group(group):
         out = work / f"reports-{name}" / group
         out.mkdir(parents=True, exist_ok=True)
-        spec = {"outdir": str(out), "cases": of_group, "exclude-cases": [],
+        spec = {"outdir": str(out), "cases": groups[group], "exclude-cases": [],
                 "exclude-agent-cases": {},
                 "servers": [{"agent": "octavo", "url": f"ws://127.0.0.1:{server.port}"}]}
         (out / "spec.json").write_text(json.dumps(spec))
         with open(out / "log", "w") as log:
             command = [wstest, "-m", "fuzzingclient", "-s", "spec.json"]
-            running.append((out, subprocess.Popen(command, cwd=out, stdout=log, stderr=log)))
-    for out, process in running:
-        if process.wait() != 0:
-            raise SystemExit(f"Autobahn's client ended with {process.returncode}; see {out}/log")
-        results = json.loads((out / "index.json").read_text())["octavo"]
-        for case, result in results.items():
-            count_verdict(case, result, name, table)
+            code = subprocess.run(command, cwd=out, stdout=log, stderr=log).returncode
+        if code != 0:
+            raise RuntimeError(f"Autobahn's client ended with {code}; see {out}/log")
+        return json.loads((out / "index.json").read_text())["octavo"]
+
+    with concurrent.futures.ThreadPoolExecutor(2 * os.cpu_count()) as clients:
+        for results in clients.map(run_group, groups):
+            for case, result in results.items():
+                count_verdict(case, result, name, table)
 
 
 def count_verdict(case, result, name, table):

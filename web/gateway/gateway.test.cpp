@@ -184,8 +184,10 @@ json event_of_type(raw_client& client, const std::string& type) {
 
 TEST_CASE("when the executor dies, every client hears of an error, and health says so") {
   const traces::temp_file trace;
+  engine_config config = small_engine();
+  config.max_num_queued_reqs = 3;
   {
-    whole_server server{small_engine(), trace.path()};
+    whole_server server{config, trace.path()};
     REQUIRE(server.get("/health").status == 200);
     raw_client stream(server.port());
     raw_client whole(server.port());

@@ -243,6 +243,12 @@ void check_common(const generation_request& request, const limits& bounds) {
                                    std::to_string(sequences) + " sequences; up to " +
                                    std::to_string(bounds.sequences_max) + " are allowed");
   }
+  if (bounds.queued_prompts_max > 0 && std::ssize(request.prompts) > bounds.queued_prompts_max) {
+    throw invalid_request("prompt", std::to_string(request.prompts.size()) +
+                                        " prompts never fit in the queue; it holds " +
+                                        std::to_string(bounds.queued_prompts_max) +
+                                        " (--max-num-queued-reqs)");
+  }
   if (request.max_tokens && request.sampling.min_tokens > *request.max_tokens) {
     throw invalid_request("min_tokens", "min_tokens is " +
                                             std::to_string(request.sampling.min_tokens) +

@@ -101,6 +101,16 @@ void check_vocabulary(const generation_request& request, const std::vector<token
   throw invalid_request(field, message, "context_length_exceeded");
 }
 
+void check_queue_holds(const std::vector<std::vector<token_id>>& prompts,
+                       const generation_request& request, const limits& bounds) {
+  std::int64_t tokens = 0;
+  for (const auto& prompt : prompts) tokens += std::ssize(prompt);
+  if (bounds.queued_tokens_max == 0 || tokens <= bounds.queued_tokens_max) return;
+  refuse_length(prompt_field(request.endpoint),
+                std::to_string(tokens) + " tokens of prompts never fit in the queue; it holds " +
+                    std::to_string(bounds.queued_tokens_max) + " (--max-num-queued-tokens)");
+}
+
 }  // namespace
 
 std::vector<std::vector<token_id>> tokenize(const generation_request& request,
@@ -164,6 +174,7 @@ std::vector<prepared_prompt> prepare(generation_request& request, const model::t
   }
   check_some_token_is_left(request.sampling);
   auto tokenized = tokenize(request, words, chat, now_s);
+  check_queue_holds(tokenized, request, bounds);
   std::vector<prepared_prompt> prompts;
   prompts.reserve(tokenized.size());
   for (auto& tokens : tokenized) {

@@ -140,6 +140,17 @@ TEST_CASE("prompts without tokens or with unknown ones do not reach the engine")
   }
 }
 
+TEST_CASE("prompts of more tokens than the queue ever holds are refused for good") {
+  limits bounds = test_bounds();
+  bounds.queued_tokens_max = 4;
+  auto fits = completion(R"({"prompt":[[1,2],[3,4]]})");
+  CHECK(prepare(fits, words(), nullptr, bounds, {}).size() == 2);
+  auto beyond = completion(R"({"prompt":[[1,2],[3,4,5]]})");
+  const auto problem = error_of([&] { (void)prepare(beyond, words(), nullptr, bounds, {}); });
+  CHECK(problem.status == 400);
+  CHECK_THAT(problem.message, ContainsSubstring("5 tokens") && ContainsSubstring("holds 4"));
+}
+
 TEST_CASE("tokens that must come may not outnumber those that can") {
   const auto request = completion(R"({"prompt":"x","min_tokens":17})");
   CHECK(error_of([&] { (void)output_limit(request, prompt_of(2), test_bounds()); }).param ==

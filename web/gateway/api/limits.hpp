@@ -24,6 +24,10 @@ struct limits {
   std::int32_t samples_max = 128;
   /// Prompts times samples of one request.
   std::int32_t sequences_max = 1024;
+  /// What the queue holds, in prompts and in tokens of prompts; 0: any. A request of more
+  /// would be refused for ever, however empty the queue.
+  std::int64_t queued_prompts_max = 0;
+  std::int64_t queued_tokens_max = 0;
   /// Alternatives reported for a token (--max-logprobs).
   std::int32_t logprobs_max = 20;
   std::int32_t stops_max = 16;

@@ -140,6 +140,17 @@ TEST_CASE("prompts times samples are bounded") {
         }).param == "prompt");
 }
 
+TEST_CASE("a request of more prompts than the queue ever holds is refused for good") {
+  limits bounds = test_bounds();
+  bounds.queued_prompts_max = 2;
+  CHECK_NOTHROW(parse_completion(completion_of(R"(["a","b"])"), bounds));
+  const auto problem =
+      error_of([&] { (void)parse_completion(completion_of(R"(["a","b","c"])"), bounds); });
+  CHECK(problem.status == 400);
+  CHECK(problem.param == "prompt");
+  CHECK_THAT(problem.message, ContainsSubstring("3 prompts") && ContainsSubstring("holds 2"));
+}
+
 TEST_CASE("an echo may generate nothing, and only an echo") {
   const auto request = parse_completion(
       completion_of(R"("a")", R"("echo":true,"max_tokens":0,"logprobs":1)"), test_bounds());
