@@ -3,6 +3,7 @@
 #include "actors/executor_actor.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -34,14 +35,40 @@ class small_executor final : public executor {
   step_ptr plan_;
 };
 
+// A device that is slow enough for a second step to come; says what it was told.
+class slow_executor final : public executor {
+ public:
+  explicit slow_executor(std::shared_ptr<lines> says) : says_(std::move(says)) {}
+  [[nodiscard]] executor_capabilities capabilities() const override { return {}; }
+  void submit(step_ptr plan) override {
+    says_->push_back("submit " + std::to_string(plan->id.raw()));
+    plans_.push_back(std::move(plan));
+  }
+  bool wait_for(micros) override { return plans_.size() == 2 || ++waits_ > 8; }
+  step_ptr await() override {
+    step_ptr done = std::move(plans_.front());
+    plans_.pop_front();
+    waits_ = 0;
+    says_->push_back("await " + std::to_string(done->id.raw()));
+    return done;
+  }
+
+ private:
+  std::shared_ptr<lines> says_;
+  std::deque<step_ptr> plans_;
+  int waits_ = 0;
+};
+
 struct scene {
-  explicit scene(std::uint64_t throws_in) {
+  explicit scene(std::uint64_t throws_in) : scene(std::make_unique<small_executor>(throws_in), 0) {}
+  scene(std::unique_ptr<octavo::executor> core, std::int32_t run_ahead) {
     engine_config config;
     config.num_blocks = block_count{8};
+    config.run_ahead = run_ahead;
     actors::scheduler_setup setup;
     setup.config = config;
     setup.log = std::make_shared<decision_log>(to_json(config));
-    executor = c.spawn<actors::executor_shell>(std::make_unique<small_executor>(throws_in));
+    executor = c.spawn<actors::executor_shell>(std::move(core));
     ring = actors::spawn_replica(c.system(), std::move(setup), executor);
     c.said();
   }
@@ -70,6 +97,16 @@ TEST_CASE("executor: each step is submitted, awaited and answered") {
   CHECK(std::ranges::count(said, "block manager > executor: step") == 1);
   CHECK(std::ranges::count(said, "executor > scheduler: result") == 1);
   CHECK(s.heard->why(1) == reason::finished_eos);
+}
+
+TEST_CASE("executor: a step that was planned ahead starts while the one before it runs") {
+  const auto says = std::make_shared<lines>();
+  scene s{std::make_unique<slow_executor>(says), 1};
+  s.submit(1);
+  s.c.pump();
+  CHECK(s.heard->why(1) == reason::finished_length);
+  REQUIRE(says->size() > 3);
+  CHECK(lines(says->begin(), says->begin() + 3) == lines{"submit 1", "submit 2", "await 1"});
 }
 
 TEST_CASE("executor: one that throws ends its requests with a reason") {

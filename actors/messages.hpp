@@ -36,6 +36,7 @@ using match_atom = caf::atom_constant<caf::atom("match")>;
 using commit_atom = caf::atom_constant<caf::atom("commit")>;
 using fail_atom = caf::atom_constant<caf::atom("fail")>;
 using step_atom = caf::atom_constant<caf::atom("step")>;
+using wait_atom = caf::atom_constant<caf::atom("wait")>;
 using result_atom = caf::atom_constant<caf::atom("result")>;
 using events_atom = caf::atom_constant<caf::atom("events")>;
 using connect_atom = caf::atom_constant<caf::atom("connect")>;

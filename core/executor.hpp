@@ -24,8 +24,15 @@ class executor {
   virtual ~executor() = default;
 
   [[nodiscard]] virtual executor_capabilities capabilities() const = 0;
-  /// Starts a step; steps run in the order in which they are submitted.
+  /// Starts a step; steps run in the order in which they are submitted. Without running
+  /// ahead there is one at a time, else a second may come while the first runs.
   virtual void submit(step_ptr plan) = 0;
+  /// Waits at most `longest` for the oldest step. True: await() has the rest to do, and
+  /// waits no more for a device. False: a moment to submit another.
+  virtual bool wait_for(micros longest) {
+    static_cast<void>(longest);
+    return true;
+  }
   /// Waits for the oldest step and fills its result.
   virtual step_ptr await() = 0;
 };

@@ -40,15 +40,16 @@ step_ptr cpu_executor::await() {
   generations_.follow(*plan);
   for (const block_copy& copy : plan->copies) cache_.copy(copy.from, copy.to);
   if (plan->work.empty()) return plan;
-  choose_tokens(*plan, decoder_.forward(model::batch_of(*plan, generations_.slots())));
-  generations_.take(*plan, chosen_);
+  const std::span<float> logits = decoder_.forward(model::batch_of(*plan, generations_.slots()));
+  generations_.expect(*plan, wanted_);
+  choose_tokens(*plan, logits);
+  generations_.take(*plan, wanted_, chosen_);
   return plan;
 }
 
 // Chooses all tokens of the step. Vocabularies are long, so threads share the work;
 // a token depends on its own sequence alone.
 void cpu_executor::choose_tokens(const step& plan, std::span<float> logits) {
-  model::generations::list_wanted(plan, wanted_);
   chosen_.resize(wanted_.size());
   const auto width = static_cast<std::size_t>(weights_->config.vocab_size);
   // Weights may have rows beyond the tokens that exist.
@@ -63,7 +64,7 @@ void cpu_executor::choose_tokens(const step& plan, std::span<float> logits) {
       room->logits.assign(row.begin(), row.end());
       row = room->logits;
     }
-    chosen_[which] = room->sampler.sample(row, generations_.sampling(plan, want),
+    chosen_[which] = room->sampler.sample(row, model::generations::sampling(want),
                                           generations_.state(plan, want));
   });
 }

@@ -34,6 +34,7 @@ std::unique_ptr<executor> device_of(const tiny_model& model, const engine_option
   o.batch_invariant = true;
   o.sample_on_host = options.sample_on_host;
   o.enforce_eager = options.enforce_eager;
+  o.run_ahead = options.run_ahead > 0;
   o.generation.end_tokens = options.end_tokens;
   return std::make_unique<gpu::device_executor>(model::checkpoint::open(model.file()),
                                                 model.words(), std::move(o));
@@ -47,8 +48,8 @@ class device_engine : public small_engine {
 };
 
 answer alone(const tiny_model& model, const std::vector<token_id>& prompt, std::int32_t max_tokens,
-             const sampling_parameters& how, int ranks = 1) {
-  device_engine engine{model, {.ranks = ranks}};
+             const sampling_parameters& how) {
+  device_engine engine{model, {}};
   engine.submit(1, prompt, max_tokens, how);
   engine.run();
   return engine.of(1);
@@ -130,7 +131,7 @@ TEST_CASE("on a device a request says the same after preemptions") {
 
 TEST_CASE("on a device samples of one request fork and diverge") {
   const tiny_model model{llama_shape(true)};
-  device_engine engine{model, {}};
+  device_engine engine{model, {.run_ahead = GENERATE(0, 1)}};
   engine.submit(1, random_tokens(33, 9), 12, seeded(3), 3);
   engine.run();
   for (std::uint16_t k = 0; k < 3; ++k) REQUIRE(engine.of(1, k).tokens.size() == 12);
@@ -144,7 +145,10 @@ TEST_CASE("two ranks on devices say greedily what one says") {
   shape.kv_heads = shape.gemma ? 1 : 4;
   const tiny_model model{shape};
   const auto prompt = random_tokens(45, 3);
-  CHECK(alone(model, prompt, 20, greedy(), 2) == on_the_cpu(model, prompt, 20, greedy()));
+  device_engine engine{model, {.run_ahead = GENERATE(0, 1), .ranks = 2}};
+  engine.submit(1, prompt, 20, greedy());
+  engine.run();
+  CHECK(engine.of(1) == on_the_cpu(model, prompt, 20, greedy()));
 }
 
 TEST_CASE("keys and values in 8-bit floats change logits a little") {
@@ -170,6 +174,7 @@ TEST_CASE("a device that has no room for KV says so before it serves") {
 
 TEST_CASE("on a device sampling is that of the host: penalties, cuts, biases, log-probabilities") {
   const tiny_model model{llama_shape(false)};
+  const std::int32_t run_ahead = GENERATE(0, 1);
   const auto prompt = random_tokens(30, 12);
   sampling_parameters how = seeded(5);
   SECTION("penalties count prompt and output") {
@@ -187,7 +192,7 @@ TEST_CASE("on a device sampling is that of the host: penalties, cuts, biases, lo
     how.logit_bias = {{3, 4.0F}, {9, -100.0F}};
     how.logprobs = 3;
   }
-  device_engine on_device{model, {}};
+  device_engine on_device{model, {.run_ahead = run_ahead}};
   device_engine on_host{model, {.sample_on_host = true}};
   for (device_engine* engine : {&on_device, &on_host}) {
     engine->submit(1, prompt, 25, how, 2);
@@ -208,6 +213,23 @@ TEST_CASE("on a device sampling is that of the host: penalties, cuts, biases, lo
       CHECK(heard[i].top[k].first == expected[i].top[k].first);
     }
   }
+}
+
+TEST_CASE("a device that runs ahead stops where it stops without") {
+  const tiny_model model{llama_shape(false)};
+  const auto whole = alone(model, random_tokens(20, 2), 30, greedy());
+  // The tenth token ends it; the company goes on, and then gets its seat.
+  const token_id end = whole.tokens[9];
+  REQUIRE(std::ranges::find(whole.tokens, end) == whole.tokens.begin() + 9);
+  device_engine engine{model, {.run_ahead = 1, .end_tokens = {end}}};
+  for (unsigned i = 1; i <= 3; ++i) engine.submit(i, random_tokens(20, i), 30, greedy());
+  engine.run();
+  device_engine calm{model, {.end_tokens = {end}}};
+  for (unsigned i = 1; i <= 3; ++i) calm.submit(i, random_tokens(20, i), 30, greedy());
+  calm.run();
+  CHECK(engine.of(2).end.why == reason::finished_eos);
+  CHECK(engine.of(2).tokens.size() == 10);
+  for (unsigned i = 1; i <= 3; ++i) CHECK(engine.of(i) == calm.of(i));
 }
 
 TEST_CASE("on a device steps that run as graphs say what steps launched one by one say") {

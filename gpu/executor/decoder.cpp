@@ -45,6 +45,7 @@ decoder::decoder(const device_weights& weights, kv_pools& pools, const step_plan
   gate_ = of(share.mlp);
   up_ = of(share.mlp);
   logits_ = device_array<float>(logit_rows * static_cast<std::size_t>(options.vocabulary));
+  chosen_ = device_array<std::int32_t>(static_cast<std::size_t>(options.limits.sequences_max));
   const auto shard = static_cast<std::size_t>(weights.head_table().rows) * logit_rows;
   if (!logits_are_whole()) shard_logits_ = device_array<float>(shard);
   if (options.ranks > 1) {
@@ -107,7 +108,7 @@ void decoder::reserve_workspace(stream& on) {
 
 void decoder::forward(stream& on, const step_plan& plan, const step_arrays& arrays) {
   const int rows = plan.rows();
-  embed_tokens(on, rows, arrays.numbers(plan.tokens()));
+  embed_tokens(on, plan, arrays);
   const device_array<float> none;
   const void* branch = nullptr;
   const device_array<float>* branch_norm = &none;
@@ -135,12 +136,14 @@ void decoder::forward_as_graph(stream& on, const step_plan& plan, const step_arr
   found->second.launch(on);
 }
 
-void decoder::embed_tokens(stream& on, int rows, const std::int32_t* tokens) {
+void decoder::embed_tokens(stream& on, const step_plan& plan, const step_arrays& arrays) {
   embedding_params p;
   p.type = options_.type;
-  p.rows = rows;
+  p.rows = plan.rows();
   p.width = static_cast<int>(config_.hidden_size);
-  p.ids = tokens;
+  p.ids = arrays.numbers(plan.tokens());
+  p.sources = arrays.numbers(plan.sources());
+  p.chosen = chosen_.data();
   p.table = weights_.embedding.values.data();
   p.begin = static_cast<int>(weights_.share.vocabulary.begin);
   p.end = static_cast<int>(weights_.share.vocabulary.end);
@@ -148,7 +151,7 @@ void decoder::embed_tokens(stream& on, int rows, const std::int32_t* tokens) {
   p.output = options_.ranks == 1 ? residual_.data() : next_partial();
   embed(p, on);
   if (options_.ranks == 1) return;
-  const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(p.width);
+  const auto count = static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.width);
   options_.others->sum(on, options_.rank, static_cast<const float*>(p.output), count,
                        dtype::float32, residual_.data());
 }

@@ -49,6 +49,10 @@ class decoder {
   /// captured, later ones are launched as one. For one rank.
   void forward_as_graph(stream& on, const step_plan& plan, const step_arrays& arrays);
 
+  /// The tokens of the last step, as whoever chooses them on the device writes them here:
+  /// what a plan's sources point into. [limits.sequences_max]
+  [[nodiscard]] std::int32_t* chosen() { return chosen_.data(); }
+
   /// [plan.logit_rows()][options.vocabulary], on every rank. Valid until the next step.
   [[nodiscard]] float* logits() { return logits_.data(); }
 
@@ -63,7 +67,7 @@ class decoder {
   [[nodiscard]] bool logits_are_whole() const;
   [[nodiscard]] angle_table make_angles(bool local, stream& on) const;
   void reserve_workspace(stream& on);
-  void embed_tokens(stream& on, int rows, const std::int32_t* tokens);
+  void embed_tokens(stream& on, const step_plan& plan, const step_arrays& arrays);
   [[nodiscard]] float* next_partial();
   void place_heads(stream& on, const step_plan& plan, const step_arrays& arrays,
                    const device_layer& layer, std::int64_t number);
@@ -92,6 +96,7 @@ class decoder {
   std::array<device_array<float>, 2> partial_;
   std::size_t turn_ = 0;
   device_array<float> shard_logits_, gathered_logits_, logits_;
+  device_array<std::int32_t> chosen_;
   /// Of layers that slide, and of all others.
   angle_table global_angles_, local_angles_;
   /// By rows, and whether any group of layers has wide items.

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "core/error.hpp"
@@ -20,6 +22,8 @@ struct device_executor::rank_state {
   step_arrays arrays;
   std::unique_ptr<decoder> computes;
   memory_info memory;
+  /// By turn: behind all that a step queued.
+  std::array<event, 2> done;
 };
 
 namespace {
@@ -54,8 +58,10 @@ device_executor::device_executor(const model::checkpoint& source, model::tokeniz
   const int ranks = static_cast<int>(options_.devices.size());
   model::check_tensor_parallel(config_, ranks);
   const attention_choice choice{options_.type, options_.kv_type, options_.batch_invariant};
-  plan_ = std::make_unique<step_plan>(config_, ranks, choice,
-                                      limits_of(options_, first.multiprocessors));
+  for (auto& plan : plans_) {
+    plan = std::make_unique<step_plan>(config_, ranks, choice,
+                                       limits_of(options_, first.multiprocessors));
+  }
   if (ranks > 1) others_ = make_communicator(options_.devices, options_.batch_invariant);
   ranks_.resize(options_.devices.size());
   threads_ = std::make_unique<rank_threads>(options_.devices);
@@ -65,12 +71,19 @@ device_executor::device_executor(const model::checkpoint& source, model::tokeniz
 
 device_executor::~device_executor() {
   // Streams and memory end on the threads that made them.
-  if (threads_ != nullptr) {
-    threads_->run([this](int rank) {
-      if (rank == 0) sampler_.reset();
-      ranks_[static_cast<std::size_t>(rank)].reset();
-    });
-  }
+  if (threads_ == nullptr) return;
+  threads_->run([this](int rank) {
+    auto& state = ranks_[static_cast<std::size_t>(rank)];
+    try {
+      if (state != nullptr) state->on.synchronize();
+    } catch (const device_error&) {
+      // Whoever waited for a step was told.
+    }
+  });
+  threads_->run([this](int rank) {
+    if (rank == 0) sampler_.reset();
+    ranks_[static_cast<std::size_t>(rank)].reset();
+  });
 }
 
 void device_executor::on_all_ranks(const std::function<void(int)>& work) {
@@ -92,19 +105,21 @@ void device_executor::load_rank(const model::checkpoint& source, int rank) {
   auto state = std::make_unique<rank_state>(rank_state{std::move(on),
                                                        std::move(weights),
                                                        kv_pools{config_, ranks, options_.kv_type},
-                                                       step_arrays{*plan_},
+                                                       step_arrays{*plans_[0]},
                                                        nullptr,
+                                                       {},
                                                        {}});
   decoder_options o;
   o.type = options_.type;
   o.kv_type = options_.kv_type;
   o.ranks = ranks;
   o.rank = rank;
-  o.limits = limits_of(options_, plan_->multiprocessors());
+  o.limits = limits_of(options_, plans_[0]->multiprocessors());
   o.batch_invariant = options_.batch_invariant;
   o.vocabulary = vocabulary_;
   o.others = others_.get();
-  state->computes = std::make_unique<decoder>(state->weights, state->pools, *plan_, o, state->on);
+  state->computes =
+      std::make_unique<decoder>(state->weights, state->pools, *plans_[0], o, state->on);
   if (rank == 0) {
     sampler_ =
         std::make_unique<device_sampler>(options_.max_num_seqs, vocabulary_, options_.max_num_seqs);
@@ -148,62 +163,138 @@ executor_capabilities device_executor::capabilities() const {
   return can;
 }
 
-step_ptr device_executor::await() {
-  step_ptr plan = std::move(pending_.front());
-  pending_.erase(pending_.begin());
-  generations_.follow(*plan);
-  if (!plan->work.empty()) prepare(*plan);
-  model::generations::list_wanted(*plan, wanted_);
-  on_all_ranks([&](int rank) { run_rank(*plan, rank); });
-  if (!plan->work.empty()) generations_.take(*plan, chosen_);
-  return plan;
+void device_executor::submit(step_ptr plan) {
+  flight& of = flights_.emplace_back();
+  of.plan = std::move(plan);
+  of.turn = std::exchange(next_turn_, 1 - next_turn_);
+  start_ready();
+}
+
+// Starts what can start. Host memory is there for two steps, and the second needs the
+// tokens of the first: of the device, or once the first is finished.
+void device_executor::start_ready() {
+  for (std::size_t i = 0; i < std::min<std::size_t>(flights_.size(), 2); ++i) {
+    flight& of = flights_[i];
+    if (of.started) continue;
+    const flight* before = i == 0 ? nullptr : &flights_[i - 1];
+    if (before != nullptr && !before->wanted.empty() && !before->chosen_on_device) return;
+    start(of, before);
+  }
+}
+
+void device_executor::start(flight& of, const flight* before) {
+  generations_.follow(*of.plan);
+  if (!of.plan->work.empty()) prepare(of, before);
+  generations_.expect(*of.plan, of.wanted);
+  of.started = true;
+  on_all_ranks([&](int rank) { queue_on_rank(of, rank); });
 }
 
 // Steps of decodes alone run as graphs: of each power of two of rows there is one.
-void device_executor::prepare(const step& plan) {
-  const model::decoder_batch batch = model::batch_of(plan, generations_.slots());
+void device_executor::prepare(flight& of, const flight* before) {
+  const model::decoder_batch batch = model::batch_of(*of.plan, generations_.slots());
+  find_sources(batch, before);
+  of.follows = std::ranges::any_of(sources_, [](std::int32_t source) { return source >= 0; });
   const auto rows = static_cast<int>(batch.tokens.size());
   const auto padded = static_cast<int>(std::bit_ceil(static_cast<unsigned>(rows)));
   const bool decodes = batch.tokens.size() == batch.sequences.size() &&
                        batch.tokens.size() == batch.logit_rows.size();
   const int most = std::min(options_.max_num_batched_tokens, options_.max_num_seqs);
-  as_graph_ = decodes && !options_.enforce_eager && threads_->size() == 1 && padded <= most;
-  as_graph_ ? plan_->prepare_padded(batch, padded) : plan_->prepare(batch);
+  of.as_graph = decodes && !options_.enforce_eager && threads_->size() == 1 && padded <= most;
+  step_plan& plan = *plans_[of.turn];
+  of.as_graph ? plan.prepare_padded(batch, padded, sources_) : plan.prepare(batch, sources_);
 }
 
-void device_executor::run_rank(const step& plan, int rank) {
-  rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
-  for (const block_copy& copy : plan.copies) state.pools.copy(state.on, copy.from, copy.to);
-  if (!plan.work.empty()) {
-    state.arrays.upload(*plan_, state.on);
-    as_graph_ ? state.computes->forward_as_graph(state.on, *plan_, state.arrays)
-              : state.computes->forward(state.on, *plan_, state.arrays);
-    if (rank == 0) choose_tokens(plan);
+// Both steps list sequences in the scheduler's order, so the search goes on where it was.
+void device_executor::find_sources(const model::decoder_batch& batch, const flight* before) {
+  sources_.assign(batch.tokens.size(), -1);
+  std::size_t at = 0;
+  for (const model::batch_sequence& sequence : batch.sequences) {
+    const std::size_t last = sequence.first_row + sequence.rows - 1;
+    if (batch.tokens[last] != model::unknown_token) continue;
+    const std::size_t count = before == nullptr ? 0 : before->wanted.size();
+    std::size_t looked = 0;
+    const auto is_it = [&](const model::wanted_token& want) {
+      return want.sequence.get() == sequence.where && want.sample == 0;
+    };
+    while (looked < count && !is_it(before->wanted[at % count])) ++at, ++looked;
+    if (looked == count) throw std::logic_error("a row begins with a token that nobody chooses");
+    sources_[last] = static_cast<std::int32_t>(at++ % count);
   }
-  state.on.synchronize();
 }
 
-void device_executor::choose_tokens(const step& plan) {
-  chosen_.clear();
-  if (wanted_.empty()) return;
+void device_executor::queue_on_rank(flight& of, int rank) {
+  rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
   rank_state& first = *ranks_[0];
-  const bool chosen =
-      !options_.sample_on_host &&
-      sampler_->choose(first.on, plan, generations_, wanted_, first.computes->logits(), chosen_);
-  if (!chosen) choose_on_host(plan);
+  for (const block_copy& copy : of.plan->copies) state.pools.copy(state.on, copy.from, copy.to);
+  if (!of.plan->work.empty()) {
+    if (rank > 0 && of.follows) {
+      state.on.wait(first.done[1 - of.turn]);
+      copy_on_device(state.on, state.computes->chosen(), first.computes->chosen(),
+                     static_cast<std::size_t>(options_.max_num_seqs) * sizeof(std::int32_t));
+    }
+    const step_plan& plan = *plans_[of.turn];
+    state.arrays.upload(plan, state.on);
+    of.as_graph ? state.computes->forward_as_graph(state.on, plan, state.arrays)
+                : state.computes->forward(state.on, plan, state.arrays);
+    if (rank == 0 && !of.wanted.empty() && !options_.sample_on_host) {
+      of.chosen_on_device =
+          sampler_->queue(state.on, *of.plan, generations_, of.wanted, state.computes->logits(),
+                          state.computes->chosen(), of.turn);
+    }
+  }
+  state.done[of.turn].record(state.on);
 }
 
-void device_executor::choose_on_host(const step& plan) {
+// While a second step is queued already, no other comes. A rank's kernels may wait for
+// another's, whose work the emulator runs only on the thread that waits for it.
+bool device_executor::wait_for(micros longest) {
+#if defined(OCTAVO_NATIVE_CUDA)
+  const bool may_look = true;
+#else
+  const bool may_look = threads_->size() == 1;
+#endif
+  if (!options_.run_ahead || flights_.size() != 1 || !may_look) return true;
+  event& done = ranks_[0]->done[flights_.front().turn];
+  // A look takes about two microseconds.
+  for (auto looks = longest.raw() / 2; looks > 0; --looks) {
+    if (done.ready()) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+step_ptr device_executor::await() {
+  finish(flights_.front());
+  step_ptr plan = std::move(flights_.front().plan);
+  flights_.pop_front();
+  start_ready();
+  return plan;
+}
+
+void device_executor::finish(flight& of) {
+  on_all_ranks([&](int rank) {
+    ranks_[static_cast<std::size_t>(rank)]->done[of.turn].synchronize();
+    if (rank == 0 && !of.chosen_on_device) choose_on_host(of);
+  });
+  if (of.wanted.empty()) return;
+  if (of.chosen_on_device) sampler_->read(of.wanted, of.turn, chosen_);
+  generations_.take(*of.plan, of.wanted, chosen_);
+}
+
+void device_executor::choose_on_host(const flight& of) {
+  chosen_.clear();
+  if (of.wanted.empty()) return;
   rank_state& first = *ranks_[0];
   const auto width = static_cast<std::size_t>(vocabulary_);
-  std::vector<float> logits(static_cast<std::size_t>(plan_->logit_rows()) * width);
+  std::vector<float> logits(static_cast<std::size_t>(plans_[of.turn]->logit_rows()) * width);
   copy_to_host(first.on, logits.data(), first.computes->logits(), logits.size() * sizeof(float));
   first.on.synchronize();
   std::vector<float> row(width);
-  for (const model::wanted_token& want : wanted_) {
+  for (const model::wanted_token& want : of.wanted) {
     std::copy_n(logits.begin() + static_cast<std::ptrdiff_t>(want.row * width), width, row.begin());
-    chosen_.push_back(host_sampler_.sample(row, generations_.sampling(plan, want),
-                                           generations_.state(plan, want)));
+    chosen_.push_back(host_sampler_.sample(row, model::generations::sampling(want),
+                                           generations_.state(*of.plan, want)));
   }
 }
 

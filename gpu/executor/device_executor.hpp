@@ -2,10 +2,16 @@
 // rank of a tensor-parallel group, and samples. With several devices each has a host
 // thread of its own; what they compute is added up in rank order.
 //
+// A step starts when it is submitted. One that was planned ahead is queued behind the
+// step that runs, which may still have to choose the tokens it begins with: they go from
+// the sampler to the next step on the device, so that it never waits for the host.
+//
 // The same class runs on hardware and on the emulator: what is below gpu/runtime differs.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -39,6 +45,8 @@ struct device_executor_options {
   bool batch_invariant = false;
   /// Launch kernels one by one, never as graphs.
   bool enforce_eager = false;
+  /// Steps may be submitted while one runs.
+  bool run_ahead = false;
   /// Choose tokens on the host, by the CPU's sampler: all logits cross the bus.
   bool sample_on_host = false;
   model::generation_options generation;
@@ -55,7 +63,8 @@ class device_executor final : public executor {
   ~device_executor() override;
 
   [[nodiscard]] executor_capabilities capabilities() const override;
-  void submit(step_ptr plan) override { pending_.push_back(std::move(plan)); }
+  void submit(step_ptr plan) override;
+  bool wait_for(micros longest) override;
   /// Throws device_error where a device fails.
   step_ptr await() override;
 
@@ -63,18 +72,33 @@ class device_executor final : public executor {
   /// What lives on one device.
   struct rank_state;
 
+  /// A submitted step.
+  struct flight {
+    step_ptr plan;
+    std::vector<model::wanted_token> wanted;
+    std::size_t turn = 0;  ///< its host memory: steps take turns
+    bool started = false;
+    bool as_graph = false;          ///< padded to the shape of a graph
+    bool chosen_on_device = false;  ///< its tokens need no host
+    bool follows = false;           ///< begins with tokens of the step before
+  };
+
   void load_rank(const model::checkpoint& source, int rank);
   void take_memory();
-  void prepare(const step& plan);
-  void run_rank(const step& plan, int rank);
-  void choose_tokens(const step& plan);
-  void choose_on_host(const step& plan);
+  void start_ready();
+  void start(flight& of, const flight* before);
+  void prepare(flight& of, const flight* before);
+  void find_sources(const model::decoder_batch& batch, const flight* before);
+  void queue_on_rank(flight& of, int rank);
+  void finish(flight& of);
+  void choose_on_host(const flight& of);
   void on_all_ranks(const std::function<void(int)>& work);
 
   device_executor_options options_;
   model::model_config config_;
   model::generations generations_;
-  std::unique_ptr<step_plan> plan_;
+  /// By turn.
+  std::array<std::unique_ptr<step_plan>, 2> plans_;
   std::unique_ptr<communicator> others_;
   std::vector<std::unique_ptr<rank_state>> ranks_;
   std::unique_ptr<rank_threads> threads_;
@@ -83,13 +107,13 @@ class device_executor final : public executor {
   std::int32_t num_blocks_ = 0;
   int vocabulary_ = 0;
   bool fp8_products_ = false;  ///< the devices multiply FP8
-  /// The step in hand is padded to the shape of a graph.
-  bool as_graph_ = false;
   std::string device_name_;
-  std::vector<model::wanted_token> wanted_;
+  /// Of the rows of the step in hand: which of the last step's tokens they begin with.
+  std::vector<std::int32_t> sources_;
   std::vector<model::sampled_token> chosen_;
   model::sampler host_sampler_;
-  std::vector<step_ptr> pending_;
+  std::deque<flight> flights_;
+  std::size_t next_turn_ = 0;
 };
 
 }  // namespace octavo::gpu

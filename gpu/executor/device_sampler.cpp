@@ -26,14 +26,20 @@ device_sampler::device_sampler(int rows_max, int vocabulary, int slots)
       workspace_(sampling_workspace_bytes(rows_max, vocabulary, sampling_top_max)) {
   const auto rows = static_cast<std::size_t>(rows_max);
   const std::size_t tops = rows * sampling_top_max;
-  for (auto* array : {&chosen_, &logit_ids_}) *array = device_array<std::int32_t>(rows);
+  logit_ids_ = device_array<std::int32_t>(rows);
   top_tokens_ = device_array<std::int32_t>(tops);
   logprobs_ = device_array<float>(rows);
   top_logprobs_ = device_array<float>(tops);
-  host_chosen_ = pinned_array<std::int32_t>(rows);
-  host_top_tokens_ = pinned_array<std::int32_t>(tops);
-  host_logprobs_ = pinned_array<float>(rows);
-  host_top_logprobs_ = pinned_array<float>(tops);
+  for (host_memory& host : host_) {
+    host.rows = pinned_array<sampling_row>(rows);
+    host.biases = pinned_array<token_bias>(listed_biases_max);
+    host.tokens = pinned_array<std::int32_t>(listed_tokens_max);
+    host.logit_ids = pinned_array<std::int32_t>(rows);
+    host.chosen = pinned_array<std::int32_t>(rows);
+    host.top_tokens = pinned_array<std::int32_t>(tops);
+    host.logprobs = pinned_array<float>(rows);
+    host.top_logprobs = pinned_array<float>(tops);
+  }
 }
 
 bool device_sampler::describe(const step& plan, const model::generations& all,
@@ -41,11 +47,14 @@ bool device_sampler::describe(const step& plan, const model::generations& all,
   batch_.clear();
   for (const model::wanted_token& want : wanted) {
     const sequence_work& work = plan.work[want.work];
-    const sampling_parameters& how = all.sampling(plan, want);
+    const sampling_parameters& how = model::generations::sampling(want);
     const model::sampling_state state = all.state(plan, want);
     sampling_request request{state.seed, state.output.size(), state.end_tokens, -1};
     if (sampling_batch::needs_history(how)) {
       if (work.samples > 1 || static_cast<int>(work.slot) >= slots_) return false;
+      // Of what was chosen, only the last can be unknown.
+      const bool known = state.output.empty() || state.output.back() != model::unknown_token;
+      if (!known && !follows(plan, want)) return false;
       request.history = static_cast<int>(work.slot);
     }
     try {
@@ -57,51 +66,61 @@ bool device_sampler::describe(const step& plan, const model::generations& all,
   return true;
 }
 
+// Does the slot's history hold all tokens before the wanted one?
+bool device_sampler::follows(const step& plan, const model::wanted_token& want) const {
+  const sequence_work& work = plan.work[want.work];
+  if (work.slot >= counted_.size()) return false;
+  const counted& had = counted_[work.slot];
+  return had.request == work.request && had.sample == work.sample && had.tokens == want.position;
+}
+
 // A history follows its sequence token by token: sampling counts what it chooses. One that
 // is of another sequence, or has missed a token, is counted anew.
 void device_sampler::bring_history(stream& on, const step& plan, const model::generations& all,
                                    std::span<const model::wanted_token> wanted) {
   for (const model::wanted_token& want : wanted) {
-    if (!sampling_batch::needs_history(all.sampling(plan, want))) continue;
+    if (!sampling_batch::needs_history(model::generations::sampling(want))) continue;
     if (history_.size() == 0) {
       history_ = device_array<std::uint32_t>(static_cast<std::size_t>(slots_) *
                                              static_cast<std::size_t>(vocabulary_));
       counted_.resize(static_cast<std::size_t>(slots_));
     }
     const sequence_work& work = plan.work[want.work];
-    const model::sampling_state state = all.state(plan, want);
-    const std::size_t tokens = state.prompt.size() + state.output.size();
-    counted& had = counted_[work.slot];
-    const bool follows =
-        had.request == work.request && had.sample == work.sample && had.tokens == tokens;
-    had = {work.request, work.sample, tokens + 1};
-    if (follows) continue;
-    clear_history(history_.data(), vocabulary_, static_cast<int>(work.slot), on);
-    for (const bool prompt : {true, false}) {
-      const auto part = prompt ? state.prompt : state.output;
-      if (part.empty()) continue;
-      // What still reads the array before must be done with it.
-      on.synchronize();
-      if (new_tokens_.size() < part.size()) new_tokens_ = device_array<std::int32_t>(part.size());
-      new_tokens_.upload(on, part);
-      add_history(history_.data(), vocabulary_, static_cast<int>(work.slot), new_tokens_.data(),
-                  static_cast<int>(part.size()), prompt, on);
-    }
+    if (!follows(plan, want)) count_anew(on, static_cast<int>(work.slot), all.state(plan, want));
+    counted_[work.slot] = {work.request, work.sample, want.position + 1};
+  }
+}
+
+void device_sampler::count_anew(stream& on, int slot, const model::sampling_state& state) {
+  clear_history(history_.data(), vocabulary_, slot, on);
+  for (const bool prompt : {true, false}) {
+    const auto part = prompt ? state.prompt : state.output;
+    if (part.empty()) continue;
+    // What still reads the array before must be done with it.
+    on.synchronize();
+    if (new_tokens_.size() < part.size()) new_tokens_ = device_array<std::int32_t>(part.size());
+    new_tokens_.upload(on, part);
+    add_history(history_.data(), vocabulary_, slot, new_tokens_.data(),
+                static_cast<int>(part.size()), prompt, on);
   }
 }
 
 // Where several samples start from one row of logits, each gets a copy.
 const float* device_sampler::rows_of(stream& on, const step& plan,
                                      std::span<const model::wanted_token> wanted,
-                                     const float* logits) {
+                                     const float* logits, host_memory& host) {
   const bool plain = std::ranges::all_of(
       wanted, [&](const model::wanted_token& want) { return plan.work[want.work].samples == 1; });
   if (plain) return logits;
-  std::vector<std::int32_t> ids;
-  for (const auto& want : wanted) ids.push_back(static_cast<std::int32_t>(want.row));
-  logit_ids_.upload(on, std::span<const std::int32_t>(ids));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    host.logit_ids[i] = static_cast<std::int32_t>(wanted[i].row);
+  }
+  logit_ids_.upload(on, host.logit_ids.span().first(wanted.size()));
   const std::size_t size = wanted.size() * static_cast<std::size_t>(vocabulary_);
-  if (expanded_.size() < size) expanded_ = device_array<float>(size);
+  if (expanded_.size() < size) {
+    on.synchronize();  // the choice before may read the array that goes
+    expanded_ = device_array<float>(size);
+  }
   row_gather_params p;
   p.rows = static_cast<int>(wanted.size());
   p.row_bytes = static_cast<std::size_t>(vocabulary_) * sizeof(float);
@@ -112,53 +131,65 @@ const float* device_sampler::rows_of(stream& on, const step& plan,
   return expanded_.data();
 }
 
-bool device_sampler::choose(stream& on, const step& plan, const model::generations& all,
-                            std::span<const model::wanted_token> wanted, const float* logits,
-                            std::vector<model::sampled_token>& chosen) {
+void device_sampler::upload_descriptions(stream& on, host_memory& host) {
+  const auto send = [&on](const auto& from, auto& through, auto& to) {
+    std::ranges::copy(from, through.data());
+    to.upload(on, through.span().first(from.size()));
+  };
+  send(batch_.rows(), host.rows, rows_);
+  send(batch_.biases(), host.biases, biases_);
+  send(batch_.tokens(), host.tokens, tokens_);
+}
+
+void device_sampler::download_results(stream& on, std::size_t count, const std::int32_t* chosen,
+                                      host_memory& host) {
+  const std::size_t tops = count * host.top_max;
+  copy_to_host(on, host.chosen.data(), chosen, count * sizeof(std::int32_t));
+  logprobs_.download(on, host.logprobs.span().first(count));
+  top_tokens_.download(on, host.top_tokens.span().first(tops));
+  top_logprobs_.download(on, host.top_logprobs.span().first(tops));
+}
+
+bool device_sampler::queue(stream& on, const step& plan, const model::generations& all,
+                           std::span<const model::wanted_token> wanted, const float* logits,
+                           std::int32_t* chosen, std::size_t turn) {
   if (wanted.size() > static_cast<std::size_t>(rows_max_)) return false;
   if (!describe(plan, all, wanted)) return false;
   bring_history(on, plan, all, wanted);
-  rows_.upload(on, batch_.rows());
-  if (!batch_.biases().empty()) biases_.upload(on, batch_.biases());
-  if (!batch_.tokens().empty()) tokens_.upload(on, batch_.tokens());
+  host_memory& host = host_[turn];
+  host.top_max = static_cast<std::size_t>(batch_.top_max());
+  upload_descriptions(on, host);
   sampling_params p;
   p.rows = static_cast<int>(wanted.size());
   p.vocabulary = vocabulary_;
-  p.logits = rows_of(on, plan, wanted, logits);
+  p.logits = rows_of(on, plan, wanted, logits, host);
   p.how = rows_.data();
   p.biases = biases_.data();
   p.tokens = tokens_.data();
   p.history = history_.data();
   p.any_draws = batch_.any_draws();
   p.top_max = batch_.top_max();
-  p.chosen = chosen_.data();
+  p.chosen = chosen;
   p.logprobs = logprobs_.data();
   p.top_tokens = top_tokens_.data();
   p.top_logprobs = top_logprobs_.data();
   p.workspace = workspace_.data();
   p.workspace_bytes = workspace_.bytes();
   sample(p, on);
-  const std::size_t tops = wanted.size() * static_cast<std::size_t>(p.top_max);
-  chosen_.download(on, host_chosen_.span().first(wanted.size()));
-  logprobs_.download(on, host_logprobs_.span().first(wanted.size()));
-  top_tokens_.download(on, host_top_tokens_.span().first(tops));
-  top_logprobs_.download(on, host_top_logprobs_.span().first(tops));
-  on.synchronize();
-  read(wanted, plan, all, chosen);
+  download_results(on, wanted.size(), chosen, host);
   return true;
 }
 
-void device_sampler::read(std::span<const model::wanted_token> wanted, const step& plan,
-                          const model::generations& all,
+void device_sampler::read(std::span<const model::wanted_token> wanted, std::size_t turn,
                           std::vector<model::sampled_token>& chosen) const {
-  const auto tops = static_cast<std::size_t>(batch_.top_max());
+  const host_memory& host = host_[turn];
   chosen.resize(wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    chosen[i] = {host_chosen_[i], host_logprobs_[i], {}};
-    const int asked = all.sampling(plan, wanted[i]).logprobs;
-    for (std::size_t k = 0; k < tops && static_cast<int>(k) < asked; ++k) {
-      const std::int32_t token = host_top_tokens_[i * tops + k];
-      if (token >= 0) chosen[i].top.emplace_back(token, host_top_logprobs_[i * tops + k]);
+    chosen[i] = {host.chosen[i], host.logprobs[i], {}};
+    const int asked = model::generations::sampling(wanted[i]).logprobs;
+    for (std::size_t k = 0; k < host.top_max && static_cast<int>(k) < asked; ++k) {
+      const std::int32_t token = host.top_tokens[i * host.top_max + k];
+      if (token >= 0) chosen[i].top.emplace_back(token, host.top_logprobs[i * host.top_max + k]);
     }
   }
 }

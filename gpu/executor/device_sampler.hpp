@@ -2,6 +2,7 @@
 // the log-probabilities that are asked for, cross the bus.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,13 +22,19 @@ class device_sampler {
   /// need is taken when the first request asks for one.
   device_sampler(int rows_max, int vocabulary, int slots);
 
-  /// Chooses all wanted tokens of a plan from `logits`, [logit rows][vocabulary] on the
-  /// device, and waits. False, with nothing done, for what only the host's sampler takes:
-  /// longer lists of tokens than there is room for, and several samples with penalties
-  /// that start from one prompt.
-  [[nodiscard]] bool choose(stream& on, const step& plan, const model::generations& all,
-                            std::span<const model::wanted_token> wanted, const float* logits,
-                            std::vector<model::sampled_token>& chosen);
+  /// Queues the choice of all wanted tokens of a plan from `logits`, [logit rows][vocabulary]
+  /// on the device, into `chosen`, [rows_max] there; they come to the host as well. `turn`, 0
+  /// or 1, names host memory that the choice before does not use. False, with nothing
+  /// done, for what only the host's sampler takes: longer lists of tokens than there is room
+  /// for, several samples with penalties that start from one prompt, and penalties that
+  /// need tokens which are not known yet.
+  [[nodiscard]] bool queue(stream& on, const step& plan, const model::generations& all,
+                           std::span<const model::wanted_token> wanted, const float* logits,
+                           std::int32_t* chosen, std::size_t turn);
+
+  /// What was queued in that turn, once the stream has got so far.
+  void read(std::span<const model::wanted_token> wanted, std::size_t turn,
+            std::vector<model::sampled_token>& chosen) const;
 
  private:
   /// What a slot's history holds.
@@ -37,15 +44,28 @@ class device_sampler {
     std::size_t tokens = 0;
   };
 
+  /// A choice's descriptions and results, where the device's copies reach them.
+  struct host_memory {
+    pinned_array<sampling_row> rows;
+    pinned_array<token_bias> biases;
+    pinned_array<std::int32_t> tokens, logit_ids;
+    pinned_array<std::int32_t> chosen, top_tokens;
+    pinned_array<float> logprobs, top_logprobs;
+    std::size_t top_max = 0;
+  };
+
   bool describe(const step& plan, const model::generations& all,
                 std::span<const model::wanted_token> wanted);
+  [[nodiscard]] bool follows(const step& plan, const model::wanted_token& want) const;
   void bring_history(stream& on, const step& plan, const model::generations& all,
                      std::span<const model::wanted_token> wanted);
+  void count_anew(stream& on, int slot, const model::sampling_state& state);
   [[nodiscard]] const float* rows_of(stream& on, const step& plan,
                                      std::span<const model::wanted_token> wanted,
-                                     const float* logits);
-  void read(std::span<const model::wanted_token> wanted, const step& plan,
-            const model::generations& all, std::vector<model::sampled_token>& chosen) const;
+                                     const float* logits, host_memory& host);
+  void upload_descriptions(stream& on, host_memory& host);
+  void download_results(stream& on, std::size_t count, const std::int32_t* chosen,
+                        host_memory& host);
 
   int rows_max_;
   int vocabulary_;
@@ -55,12 +75,11 @@ class device_sampler {
   device_array<token_bias> biases_;
   device_array<std::int32_t> tokens_;
   device_array<std::byte> workspace_;
-  device_array<std::int32_t> chosen_, top_tokens_, logit_ids_, new_tokens_;
+  device_array<std::int32_t> top_tokens_, logit_ids_, new_tokens_;
   device_array<float> logprobs_, top_logprobs_, expanded_;
   device_array<std::uint32_t> history_;
   std::vector<counted> counted_;
-  pinned_array<std::int32_t> host_chosen_, host_top_tokens_;
-  pinned_array<float> host_logprobs_, host_top_logprobs_;
+  std::array<host_memory, 2> host_;
 };
 
 }  // namespace octavo::gpu

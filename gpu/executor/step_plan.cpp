@@ -38,6 +38,7 @@ step_plan::step_plan(const model::model_config& config, int ranks, const attenti
     : limits_(limits) {
   const auto rows = static_cast<std::size_t>(limits.rows_max);
   tokens_ = reserve(rows * sizeof(std::int32_t));
+  sources_ = reserve(rows * sizeof(std::int32_t));
   positions_ = reserve(rows * sizeof(std::int32_t));
   sequence_of_row_ = reserve(rows * sizeof(std::int32_t));
   logit_ids_ = reserve(rows * sizeof(std::int32_t));
@@ -76,7 +77,7 @@ std::size_t step_plan::attention_workspace_bytes() const {
 }
 
 std::vector<step_section> step_plan::sections() const {
-  std::vector<step_section> all{tokens_, positions_, sequence_of_row_, logit_ids_};
+  std::vector<step_section> all{tokens_, sources_, positions_, sequence_of_row_, logit_ids_};
   for (const layer_group& g : groups_) {
     all.push_back(g.plan);
     all.push_back(g.sequence_tables);
@@ -94,13 +95,14 @@ void step_plan::check(const model::decoder_batch& batch) const {
   }
 }
 
-void step_plan::lay_out(const model::decoder_batch& batch, int rows_min, int logit_rows_min) {
+void step_plan::lay_out(const model::decoder_batch& batch, std::span<const std::int32_t> sources,
+                        int rows_min, int logit_rows_min) {
   check(batch);
   rows_ = std::max(static_cast<int>(batch.tokens.size()), rows_min);
   sequences_ = static_cast<int>(batch.sequences.size());
   logit_rows_ = std::max(static_cast<int>(batch.logit_rows.size()), logit_rows_min);
   check_limit("rows", static_cast<std::size_t>(rows_), limits_.rows_max);
-  place_rows(batch);
+  place_rows(batch, sources);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     place_tables(batch, g);
     layer_group& of = groups_[g];
@@ -112,19 +114,24 @@ void step_plan::lay_out(const model::decoder_batch& batch, int rows_min, int log
   }
 }
 
-void step_plan::place_rows(const model::decoder_batch& batch) {
+void step_plan::place_rows(const model::decoder_batch& batch,
+                           std::span<const std::int32_t> sources) {
   const auto rows = static_cast<std::size_t>(rows_);
-  tokens_.used = positions_.used = sequence_of_row_.used = rows * sizeof(std::int32_t);
+  for (step_section* by_row : {&tokens_, &sources_, &positions_, &sequence_of_row_}) {
+    by_row->used = rows * sizeof(std::int32_t);
+  }
   logit_ids_.used = static_cast<std::size_t>(logit_rows_) * sizeof(std::int32_t);
   auto* tokens = at<std::int32_t>(tokens_);
   auto* positions = at<std::int32_t>(positions_);
   auto* sequence_of_row = at<std::int32_t>(sequence_of_row_);
   auto* logit_ids = at<std::int32_t>(logit_ids_);
   std::fill_n(tokens, rows, 0);
+  std::fill_n(at<std::int32_t>(sources_), rows, -1);
   std::fill_n(positions, rows, 0);
   std::fill_n(sequence_of_row, rows, -1);
   std::fill_n(logit_ids, logit_rows_, -1);
   std::ranges::copy(batch.tokens, tokens);
+  std::ranges::copy(sources, at<std::int32_t>(sources_));
   std::ranges::copy(batch.logit_rows, logit_ids);
   for (std::size_t which = 0; which < batch.sequences.size(); ++which) {
     const model::batch_sequence& s = batch.sequences[which];

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "gpu/kernels/paged_attention/plan.hpp"
@@ -53,12 +54,19 @@ class step_plan {
             const step_limits& limits);
 
   /// Lays out a step. Valid until the next call, which must not come before the copies
-  /// to all devices are done. Throws input_error where a batch exceeds the limits.
-  void prepare(const model::decoder_batch& batch) { lay_out(batch, 0, 0); }
+  /// to all devices are done. Where `sources`, parallel to the batch's tokens, is given and
+  /// not negative, the token is that one of the tokens that the device chose last. Throws
+  /// input_error where a batch exceeds the limits.
+  void prepare(const model::decoder_batch& batch, std::span<const std::int32_t> sources = {}) {
+    lay_out(batch, sources, 0, 0);
+  }
 
   /// Lays out a step of single tokens, all of whose logits are wanted, as one of more rows,
   /// of which those behind the batch's belong to nobody: the shape of a captured graph.
-  void prepare_padded(const model::decoder_batch& batch, int rows) { lay_out(batch, rows, rows); }
+  void prepare_padded(const model::decoder_batch& batch, int rows,
+                      std::span<const std::int32_t> sources = {}) {
+    lay_out(batch, sources, rows, rows);
+  }
 
   [[nodiscard]] int multiprocessors() const { return limits_.multiprocessors; }
   [[nodiscard]] int rows() const { return rows_; }
@@ -79,6 +87,7 @@ class step_plan {
   /// The arrays' bytes, and where each lies.
   [[nodiscard]] const pinned_array<std::byte>& host() const { return host_; }
   [[nodiscard]] const step_section& tokens() const { return tokens_; }
+  [[nodiscard]] const step_section& sources() const { return sources_; }
   [[nodiscard]] const step_section& positions() const { return positions_; }
   [[nodiscard]] const step_section& logit_ids() const { return logit_ids_; }
   [[nodiscard]] const step_section& sequence_of_row() const { return sequence_of_row_; }
@@ -112,8 +121,9 @@ class step_plan {
     return reinterpret_cast<T*>(host_.data() + section.offset);
   }
   void check(const model::decoder_batch& batch) const;
-  void lay_out(const model::decoder_batch& batch, int rows_min, int logit_rows_min);
-  void place_rows(const model::decoder_batch& batch);
+  void lay_out(const model::decoder_batch& batch, std::span<const std::int32_t> sources,
+               int rows_min, int logit_rows_min);
+  void place_rows(const model::decoder_batch& batch, std::span<const std::int32_t> sources);
   void place_tables(const model::decoder_batch& batch, std::size_t number);
 
   step_limits limits_;
@@ -121,7 +131,7 @@ class step_plan {
   int sequences_ = 0;
   int logit_rows_ = 0;
   std::size_t reserved_ = 0;
-  step_section tokens_, positions_, sequence_of_row_, logit_ids_;
+  step_section tokens_, sources_, positions_, sequence_of_row_, logit_ids_;
   std::vector<layer_group> groups_;
   pinned_array<std::byte> host_;
 };

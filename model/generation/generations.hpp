@@ -6,12 +6,17 @@
 //   generations all{words, groups, {.end_tokens = ends, .seed = 7}};
 //   all.follow(*plan);
 //   decoder_batch batch = batch_of(*plan, all.slots());
-//   …                                    // logits, then one token for each of wanted()
-//   all.take(*plan, chosen);
+//   all.expect(*plan, wanted);
+//   …                                    // logits, then one token for each of `wanted`
+//   all.take(*plan, wanted, chosen);
+//
+// Between expect() and take() the next step may be followed: what its rows need of
+// this step's tokens is unknown_token in its batch. Steps are taken in their order.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,11 +35,15 @@ struct generation_options {
   std::uint64_t seed = 0;
 };
 
-/// A token that the step shall choose.
+/// A token that a step shall choose. It keeps its sequence, which may have left its slot
+/// when the token comes.
 struct wanted_token {
   std::uint32_t work = 0;  ///< index in `step::work`
   std::uint16_t sample = 0;
-  std::size_t row = 0;  ///< of the logits
+  std::size_t row = 0;       ///< of the logits
+  std::size_t position = 0;  ///< in its sequence
+  std::shared_ptr<slot> sequence;
+  std::shared_ptr<sequence_text> text;
 };
 
 class generations {
@@ -49,35 +58,27 @@ class generations {
   [[nodiscard]] const slot_table& slots() const { return slots_; }
   [[nodiscard]] const tokenizer& words() const { return words_; }
 
-  /// Fills `to` with the tokens that the plan's work wants, in its order.
-  static void list_wanted(const step& plan, std::vector<wanted_token>& to);
+  /// Fills `to` with the tokens that the plan's work wants, in its order, and keeps
+  /// their places in their sequences.
+  void expect(const step& plan, std::vector<wanted_token>& to);
   /// The parameters that a wanted token is chosen by.
-  [[nodiscard]] const sampling_parameters& sampling(const step& plan,
-                                                    const wanted_token& want) const;
+  [[nodiscard]] static const sampling_parameters& sampling(const wanted_token& want);
   /// What its choice depends on beside them. Valid until the next change.
   [[nodiscard]] sampling_state state(const step& plan, const wanted_token& want) const;
 
-  /// Puts the chosen tokens (parallel to what list_wanted gave) and what they complete
-  /// into the plan's result.
-  void take(step& plan, std::span<sampled_token> chosen);
+  /// Puts the chosen tokens, parallel to `wanted`, and what they complete into the
+  /// plan's result.
+  void take(step& plan, std::span<const wanted_token> wanted, std::span<sampled_token> chosen);
 
  private:
-  /// What a slot's sequence needs beside its tokens.
-  struct generation {
-    request_id request;
-    std::uint16_t sample = 0;
-    sequence_text text;
-  };
-
-  void take_work(step& plan, std::uint32_t index, std::span<sampled_token> chosen);
-  void take_token(step& plan, std::uint32_t index, std::uint16_t sample, generation& of,
-                  const slot& state, sampled_token& chosen) const;
-  [[nodiscard]] generation generation_of(const slot& state, std::uint16_t sample) const;
+  void take_token(step& plan, const wanted_token& want, sequence_text& text,
+                  sampled_token& chosen) const;
+  [[nodiscard]] sequence_text text_of(const slot& state, std::size_t tokens) const;
 
   tokenizer words_;
   generation_options options_;
   slot_table slots_;
-  std::map<std::uint32_t, generation> texts_;
+  std::map<std::uint32_t, std::shared_ptr<sequence_text>> texts_;
 };
 
 }  // namespace octavo::model

@@ -5,15 +5,15 @@ namespace octavo::model {
 
 slot& slot_table::open(std::uint32_t index) {
   if (index >= slots_.size()) slots_.resize(index + 1U);
-  slots_[index] = {};
-  return slots_[index];
+  slots_[index] = std::make_shared<slot>();
+  return *slots_[index];
 }
 
 void slot_table::follow(const step& plan) {
   for (const fork_command& fork : plan.forks) {
     open(fork.child_slot);
-    const slot& parent = slots_[fork.parent_slot];
-    slot& child = slots_[fork.child_slot];
+    const slot& parent = at(fork.parent_slot);
+    slot& child = at(fork.child_slot);
     child.request = parent.request;
     child.prompt_tokens = parent.prompt_tokens;
     child.end_tokens = parent.end_tokens;
@@ -35,7 +35,7 @@ void slot_table::follow(const step& plan) {
     opened.tables[0].assign(hits, hits + admission.hits_count);
   }
   for (const table_change& change : plan.table_changes) {
-    slot& changed = slots_[change.slot];
+    slot& changed = at(change.slot);
     auto& table = changed.tables[change.group];
     table.erase(table.begin(), table.begin() + change.dropped);
     changed.first[change.group] +=
@@ -44,7 +44,7 @@ void slot_table::follow(const step& plan) {
     table.insert(table.end(), begin, begin + change.count);
   }
   for (const sequence_work& work : plan.work) {
-    slot& running = slots_[work.slot];
+    slot& running = at(work.slot);
     running.sample = work.sample;
     // A forked sample's first token, and whatever else is not known here yet.
     const auto end = static_cast<std::size_t>(work.first_position.raw() + work.count.raw());

@@ -14,6 +14,9 @@
 
 namespace octavo::model {
 
+/// Stands for a token that is still to be chosen.
+inline constexpr token_id unknown_token = -1;
+
 struct slot {
   std::array<std::vector<block_id>, max_kv_groups> tables;
   /// Logical block that a table's first entry stands for.
@@ -22,7 +25,7 @@ struct slot {
   std::uint16_t sample = 0;
   std::size_t prompt_tokens = 0;
   std::size_t end_tokens = 0;  ///< it ends at so many
-  /// Prompt and what was generated, as far as it is known here.
+  /// Prompt and what was generated; unknown_token where a step that is to choose it runs.
   std::vector<token_id> tokens;
   std::shared_ptr<const sampling_parameters> sampling;
 };
@@ -34,14 +37,18 @@ class slot_table {
   /// Applies a plan's releases, forks, admissions and block-table changes.
   void follow(const step& plan);
 
-  [[nodiscard]] slot& at(std::uint32_t index) { return slots_[index]; }
-  [[nodiscard]] const slot& at(std::uint32_t index) const { return slots_[index]; }
+  [[nodiscard]] slot& at(std::uint32_t index) { return *slots_[index]; }
+  [[nodiscard]] const slot& at(std::uint32_t index) const { return *slots_[index]; }
+  /// The same for whoever may still need it when the slot is another sequence's.
+  [[nodiscard]] const std::shared_ptr<slot>& share(std::uint32_t index) const {
+    return slots_[index];
+  }
 
  private:
   slot& open(std::uint32_t index);
 
   std::vector<octavo::kv_group> groups_;
-  std::vector<slot> slots_;
+  std::vector<std::shared_ptr<slot>> slots_;
 };
 
 }  // namespace octavo::model

@@ -225,6 +225,7 @@ std::unique_ptr<executor> make_gpu_executor(const local_model& model, const engi
   options.max_model_len = config.max_model_len.raw();
   options.batch_invariant = machine.batch_invariant;
   options.enforce_eager = machine.enforce_eager;
+  options.run_ahead = config.run_ahead > 0;
   options.generation = {std::move(end_tokens),
                         static_cast<std::uint64_t>(actors::wall_seconds() * 1e9)};
   return backend_of(model.device).make_executor(*model.source, model.words, std::move(options));

@@ -16,6 +16,7 @@ void check(const embedding_params& p) {
   require_range(p.begin, 0, 0x7fffffff, kernel, "begin");
   require_range(p.end, p.begin, 0x7fffffff, kernel, "end");
   require_pointer(p.ids, kernel, "ids");
+  if (p.sources != nullptr) require_pointer(p.chosen, kernel, "chosen");
   require_pointer(p.table, kernel, "table");
   require_pointer(p.output, kernel, "output");
   const bool known = p.output_type == dtype::float32 || p.output_type == p.type;
@@ -25,9 +26,15 @@ void check(const embedding_params& p) {
 
 template <class T, class Out, int count>
 void run(const embedding_params& p, stream& s) {
-  const embedding_arguments<T, Out> a{
-      p.ids,  static_cast<const T*>(p.table), static_cast<Out*>(p.output), p.begin, p.end, p.width,
-      p.scale};
+  const embedding_arguments<T, Out> a{p.ids,
+                                      p.sources,
+                                      p.chosen,
+                                      static_cast<const T*>(p.table),
+                                      static_cast<Out*>(p.output),
+                                      p.begin,
+                                      p.end,
+                                      p.width,
+                                      p.scale};
   launch_shape shape{dim3(static_cast<unsigned>(p.rows)), dim3(threads_for(p.width / count, 256))};
   shape.name = kernel;
   launch(s, shape, embed_rows<count, T, Out>, a);

@@ -12,7 +12,11 @@ struct embedding_params {
   dtype type = dtype::bfloat16;  ///< float16 or bfloat16: of the table
   int rows = 0;
   int width = 0;
-  const int* ids = nullptr;     ///< [rows]
+  const int* ids = nullptr;  ///< [rows]
+  /// [rows], or null: where sources[i] is not negative, the id is chosen[sources[i]], a token
+  /// that the device chose and the host does not know yet.
+  const int* sources = nullptr;
+  const int* chosen = nullptr;
   const void* table = nullptr;  ///< [end - begin, width]
   int begin = 0;
   int end = 0;

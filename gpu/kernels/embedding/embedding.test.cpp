@@ -58,6 +58,39 @@ TEST_CASE("embedding copies and scales the rows of its part, and gives zeros for
   }
 }
 
+TEST_CASE("embedding takes a row's token from where the device chose it") {
+  const std::vector<int> ids{3, -1, 0, -1};
+  const std::vector<int> sources{-1, 2, -1, 0};
+  const std::vector<int> chosen{1, 9, 4};
+  const std::vector<int> meant{3, 4, 0, 1};
+  const auto table = random_rows<__half>(5 * 8, 2);
+  simt::for_each_schedule([&](const char* name) {
+    INFO(name);
+    stream s;
+    auto d_ids = on_device(s, ids);
+    auto d_sources = on_device(s, sources);
+    auto d_chosen = on_device(s, chosen);
+    auto d_table = on_device(s, table);
+    device_array<float> output(meant.size() * 8);
+    embedding_params p;
+    p.type = dtype::float16;
+    p.rows = 4;
+    p.width = 8;
+    p.ids = d_ids.data();
+    p.sources = d_sources.data();
+    p.chosen = d_chosen.data();
+    p.table = d_table.data();
+    p.end = 5;
+    p.output = output.data();
+    embed(p, s);
+    const auto rows = on_host(s, output);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto at = static_cast<std::size_t>(meant[i / 8]) * 8 + i % 8;
+      CHECK(rows[i] == static_cast<float>(table[at]));
+    }
+  });
+}
+
 TEST_CASE("embedding refuses an end before its begin") {
   stream s;
   embedding_params p;
