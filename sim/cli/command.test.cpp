@@ -68,6 +68,12 @@ TEST_CASE("a run reports and exits with 0; a quiet one prints nothing") {
   CHECK(quiet.err.empty());
 }
 
+TEST_CASE("a capacity beyond what a short trace completes says that the trace is short") {
+  const sim_result found = run_sim(flat_run() + arguments{"--find-capacity"});
+  CHECK(found.code == 0);
+  CHECK_THAT(found.out, ContainsSubstring("The trace is too short"));
+}
+
 TEST_CASE("numbers that cannot be used are refused with flag and range") {
   check_refused(
       flat_run(),

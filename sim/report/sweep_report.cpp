@@ -103,12 +103,19 @@ const sweep_row* best_of(const sim_options& options, const std::vector<sweep_row
   return best;
 }
 
+/// Below this share of the arrival rate, completions tell of the trace's length.
+constexpr double short_trace_share = 0.8;
+
 std::string capacity_sentence(const sweep_row& best) {
   const evaluation& r = best.result;
   std::string text = "Up to " + number("%.2f", r.capacity_rps) + " req/s (" +
                      number("%.2f", r.capacity_scale) + " x the trace's rate)";
   if (r.capacity_is_bound) text += ", where the search stops,";
-  return text + " with " + label_of(best.what) + ". At that rate: ";
+  text += " with " + label_of(best.what) + ". ";
+  // A short trace has ended before its requests are done, so fewer complete in a second.
+  const bool is_short = r.summary.requests_per_s < short_trace_share * r.capacity_rps;
+  return text + (is_short ? "The trace is too short for as many to complete in a second. " : "") +
+         "At that rate: ";
 }
 
 void print_answer(const sim_options& options, const std::vector<sweep_row>& rows,
