@@ -45,6 +45,8 @@ log_file_writer::~log_file_writer() = default;
 
 log_sink* log_file_writer::replica(std::uint32_t index, std::string_view header) {
   put(index, header_entry, bytes_of(header));
+  // A log that is cut off can be read as far as it goes.
+  out_.flush();
   sinks_.push_back(std::make_unique<replica_sink>(*this, index));
   return sinks_.back().get();
 }

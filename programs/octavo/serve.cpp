@@ -2,8 +2,12 @@
 #include "programs/octavo/serve.hpp"
 
 #include <unistd.h>
+#include <algorithm>
+#include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <optional>
 #include <random>
 #include <thread>
@@ -19,6 +23,7 @@
 #include "programs/octavo/served_engine.hpp"
 #include "web/gateway/actor_link.hpp"
 #include "web/gateway/gateway.hpp"
+#include "web/gateway/net/framing.hpp"
 #include "web/gateway/waiting_reasons.hpp"
 
 namespace octavo {
@@ -31,7 +36,7 @@ struct serve_options {
   double shutdown_timeout_s = 30;
   double progress_deadline_s = 60;
   std::uint16_t port = 8000;
-  std::int64_t max_body_bytes = 32 << 20;
+  std::int64_t max_body_bytes = 0;
   std::int32_t max_logprobs = 20;
   gateway::gateway_options door;
   sim::engine_flags engine;
@@ -53,8 +58,9 @@ void add_server_flags(CLI::App& app, serve_options& o) {
   group("--max-requests-per-client", o.door.requests_per_client_max,
         "requests of one key or address at once; 0: no limit")
       ->check(CLI::Range(0, 1'000'000));
-  group("--max-body-bytes", o.max_body_bytes, "largest request body")
-      ->check(CLI::Range(1024, 1 << 30));
+  group("--max-body-bytes", o.max_body_bytes,
+        "largest request body; 0: 256 for each token of the context, 4 to 32 MiB")
+      ->check(CLI::Range(0, 1 << 30));
   group("--max-logprobs", o.max_logprobs, "most alternatives that a request may ask for")
       ->check(CLI::Range(0, 1'000));
   group("--metrics-prefix", o.door.metrics_prefix, "of the names at /metrics");
@@ -88,6 +94,31 @@ void add_device_flags(CLI::App& app, serve_options& o) {
       ->group("With --device sim");
 }
 
+void check_options(const serve_options& o) {
+  for (const std::string& key : o.door.api_keys) {
+    if (key.empty()) throw input_error("--api-key: an empty key is not allowed");
+  }
+  for (const std::string& name : o.served_names) {
+    if (name.empty() || !net::is_utf8(name)) {
+      throw input_error("--served-model-name: a name in UTF-8 that is not empty is needed");
+    }
+  }
+  if (std::isnan(o.shutdown_timeout_s) || std::isnan(o.progress_deadline_s)) {
+    throw input_error("--shutdown-timeout, --progress-deadline: nan is no number of seconds");
+  }
+  if (o.max_body_bytes != 0 && o.max_body_bytes < 1024) {
+    throw input_error("--max-body-bytes: " + std::to_string(o.max_body_bytes) +
+                      " is not allowed; 0, and 1024 to 1073741824, are");
+  }
+  const std::filesystem::path trace{o.door.record_trace};
+  const std::filesystem::path log{o.decision_log};
+  if (!trace.empty() && !log.empty() &&
+      std::filesystem::weakly_canonical(trace) == std::filesystem::weakly_canonical(log)) {
+    throw input_error("--record-trace and --decision-log: both name " + o.decision_log +
+                      "; each needs a file of its own");
+  }
+}
+
 std::optional<std::string> parse(const std::vector<std::string>& arguments, serve_options& o) {
   CLI::App app{
       "Serves a model over an OpenAI-compatible HTTP API and WebSocket.\n"
@@ -105,6 +136,7 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, serv
   sim::add_engine_flags(app, o.engine);
   if (auto help = parse_flags(app, arguments)) return help;
   if (o.model.empty() && o.machine.device != "sim") throw input_error("model: a file is needed");
+  check_options(o);
   return std::nullopt;
 }
 
@@ -118,9 +150,18 @@ hash128 random_secret() {
   return {word(), word()};
 }
 
+// A body is parsed on the thread that serves everybody, so it is no larger than the model
+// has use for: several prompts as long as the context, however they are written.
+std::size_t body_bytes_for(token_count context) {
+  constexpr std::size_t bytes_of_token = 256;
+  return std::clamp(static_cast<std::size_t>(context.raw()) * bytes_of_token, std::size_t{4} << 20U,
+                    std::size_t{32} << 20U);
+}
+
 void finish_options(serve_options& o, gateway::served_model& model) {
   o.door.network.port = o.port;
-  o.door.network.body_bytes_max = static_cast<std::size_t>(o.max_body_bytes);
+  o.door.network.body_bytes_max = o.max_body_bytes > 0 ? static_cast<std::size_t>(o.max_body_bytes)
+                                                       : body_bytes_for(model.limits.max_model_len);
   o.door.network.message_bytes_max =
       std::min<std::size_t>(o.door.network.message_bytes_max, o.door.network.body_bytes_max);
   o.door.version = OCTAVO_VERSION;
@@ -140,6 +181,9 @@ void finish_options(serve_options& o, gateway::served_model& model) {
   model.limits.served_model_names = o.served_names;
 }
 
+/// Time for the threads to end after they were told to stop.
+constexpr int stopping_s_max = 10;
+
 // Waits for signals while the gateway works. They are blocked in every thread, so that
 // only this function hears of them.
 void wait_for_end(gateway::gateway& door, const sigset_t& signals) {
@@ -148,9 +192,14 @@ void wait_for_end(gateway::gateway& door, const sigset_t& signals) {
     kill(getpid(), SIGUSR1);  // wakes sigwait below
   }};
   for (int heard = 0;;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
+    const timespec wait{heard < 2 ? 86'400 : stopping_s_max, 0};
+    const int signal = sigtimedwait(&signals, nullptr, &wait);
     if (signal == SIGUSR1) return;
+    if (signal < 0 && heard < 2) continue;
+    if (signal < 0) {
+      spdlog::critical("not ended after {} s; leaving as it is", stopping_s_max);
+      std::_Exit(1);
+    }
     if (heard++ == 0) {
       spdlog::info("draining: no new requests; a second signal stops at once");
       door.drain();
@@ -164,7 +213,7 @@ void wait_for_end(gateway::gateway& door, const sigset_t& signals) {
 int serve(serve_options& o, std::ostream& out) {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   prepared_engine ready = o.machine.device == "sim"
                               ? prepare_simulated(o.model, o.engine, o.simulated)

@@ -51,6 +51,12 @@ void set_limits(gateway::served_model& served, const engine_config& config) {
   s.limits.queued_tokens_max = config.max_num_queued_tokens;
   s.limits.allows_priority = config.scheduling_policy == ordering_kind::priority;
   s.limits.vocab_size = s.words->vocab_size();
+  // Text that is not in the vocabulary may become fewer tokens than any piece tells.
+  std::size_t piece_bytes = 64;
+  for (token_id t = 0; t < s.limits.vocab_size; ++t) {
+    piece_bytes = std::max(piece_bytes, s.words->piece(t).size());
+  }
+  s.limits.prompt_bytes_max = piece_bytes * static_cast<std::size_t>(config.max_model_len.raw());
 }
 
 actors::engine_clock clock_from(double wall_s) {

@@ -51,6 +51,13 @@ TEST_CASE("a key is taken from a bearer token, a header or a browser's subprotoc
                                 "octavo, openai-insecure-api-key.two"}})) == 200);
 }
 
+TEST_CASE("an empty key lets nobody in") {
+  const access_control door{{"one", ""}, {}, 0};
+  CHECK(status_of(door, asked({})) == 401);
+  CHECK(status_of(door, asked({{"X-Api-Key", ""}})) == 401);
+  CHECK(status_of(door, asked({{"X-Api-Key", "one"}})) == 200);
+}
+
 TEST_CASE("without keys a client is known by its address") {
   const access_control door{{}, {}, 0};
   CHECK(door.client_of(asked({})) == "192.0.2.1");

@@ -121,7 +121,9 @@ class gateway::core {
     app.error_response = [](int status, std::string_view message) {
       api::api_error why;
       why.status = status;
-      why.type = status >= 500 ? "server_error" : "invalid_request_error";
+      // What the server does not speak is the client's doing.
+      const bool is_ours = status >= 500 && status != 501 && status != 505;
+      why.type = is_ours ? "server_error" : "invalid_request_error";
       why.message = message;
       return error_response(why, {});
     };
@@ -142,11 +144,20 @@ class gateway::core {
       const route& way = routes_.find(request);
       count_answer(way.path, request, to);
       if (way.needs_key) client_of(request);
+      refuse_encoding(request);
       way.run(request, {to, headers, &beats_, nullptr});
     } catch (const api::api_error& why) {
       if (why.status == 405) headers.set("Allow", routes_.allowed(request.path));
       to.send(error_response(why, headers));
     }
+  }
+
+  static void refuse_encoding(asked request) {
+    const auto encoding = request.headers.find("Content-Encoding");
+    if (!encoding || net::equal_ignoring_case(*encoding, "identity")) return;
+    throw api::api_error{415, "invalid_request_error",
+                         "Content-Encoding is " + std::string{*encoding} +
+                             "; bodies are taken as they are (identity)"};
   }
 
   // Answers of one request may begin long after its route has returned.
@@ -370,7 +381,7 @@ void gateway::core::add_words() {
                  const served_model& model = served();
                  auto what = api::parse_tokenize(request.body, model.limits);
                  const auto tokens = api::tokenize(what.input, *model.words, model.chat.get(),
-                                                   hub_->clocks().unix_seconds());
+                                                   model.limits, hub_->clocks().unix_seconds());
                  std::vector<std::string> texts;
                  for (const token_id t : tokens.front()) texts.emplace_back(model.words->piece(t));
                  send(channel, json_response(api::tokenize_answer(

@@ -281,6 +281,44 @@ TEST_CASE("an error about a malformed event carries the client's name for it") {
   CHECK_FALSE(next_event(socket).contains("id"));
 }
 
+TEST_CASE("whatever name a client gives, a response without one does not take its place") {
+  engine_config config = small_engine();
+  config.max_num_queued_reqs = 3;
+  whole_server server{config};
+  {
+    raw_client socket(server.port());
+    const std::string tail = R"("type":"response.create","input":"Hi","max_output_tokens":50000})";
+    open_socket(socket, R"({"id":"\n0",)" + tail);
+    event_of_type(socket, "response.output_text.delta");
+    socket.send_frame(0x81, R"({"id":"0",)" + tail);
+    socket.send_frame(0x81, "{" + tail);
+    for (int created = 0; created < 2; ++created) event_of_type(socket, "response.created");
+  }
+  CHECK(eventually([&] { return server.get("/load").body == R"({"server_load":0})"; }));
+}
+
+TEST_CASE("a client that has said all is answered, and a generation without a reader ends") {
+  whole_server server;
+  raw_client asks(server.port());
+  asks.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+  asks.half_close();
+  CHECK_THAT(asks.read_all(), ContainsSubstring("200 OK") && ContainsSubstring("num_requests"));
+  raw_client generates(server.port());
+  generates.send(endless());
+  REQUIRE(eventually([&] { return server.get("/load").body == R"({"server_load":1})"; }));
+  generates.half_close();
+  CHECK(eventually([&] { return server.get("/load").body == R"({"server_load":0})"; }));
+}
+
+TEST_CASE("a body in a coding is refused by the coding's name") {
+  whole_server server;
+  const std::string text = "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip" +
+                           std::string{"\r\nContent-Length: 2\r\n\r\n{}"};
+  const raw_response refused = raw_client(server.port()).ask(text);
+  CHECK(refused.status == 415);
+  CHECK_THAT(refused.body, ContainsSubstring("gzip"));
+}
+
 TEST_CASE("health is red while the engine hangs, from a fraction of a second on, and green after") {
   whole_server server;
   raw_client running(server.port());

@@ -13,8 +13,9 @@ namespace octavo::gateway {
 class socket_answer final : public listener {
  public:
   /// `key` is the session's name of it; the client's is in `asked` and may be empty.
-  socket_answer(socket_session& session, std::string key, const api::client_event& asked,
-                const api::answer_identity& identity, const generation& of)
+  socket_answer(socket_session& session, socket_session::response_key key,
+                const api::client_event& asked, const api::answer_identity& identity,
+                const generation& of)
       : session_(session),
         key_(std::move(key)),
         client_id_(asked.id),
@@ -67,7 +68,7 @@ class socket_answer final : public listener {
   }
 
   socket_session& session_;
-  std::string key_;
+  socket_session::response_key key_;
   std::string client_id_;
   std::string id_field_;
   api::response_stream events_;
@@ -111,7 +112,7 @@ void socket_session::binary(std::string) {
 }
 
 void socket_session::create(const api::client_event& event) {
-  if (!event.id.empty() && running_.contains(event.id)) {
+  if (!event.id.empty() && running_.contains({true, event.id})) {
     throw api::invalid_request("id", "a response named '" + event.id + "' is under way here",
                                "response_already_in_flight");
   }
@@ -122,8 +123,8 @@ void socket_session::create(const api::client_event& event) {
   }
   auto request = api::parse_responses(event.body, hub_.model().limits);
   gate_.enter();
-  // Where the client gave no name, ours must not collide with one that it may give.
-  const std::string key = event.id.empty() ? "\n" + std::to_string(unnamed_++) : event.id;
+  const bool is_named = !event.id.empty();
+  const response_key key{is_named, is_named ? event.id : std::to_string(unnamed_++)};
   running& slot = running_[key];
   try {
     const std::string model = request.model;
@@ -140,7 +141,7 @@ void socket_session::create(const api::client_event& event) {
 }
 
 void socket_session::cancel(const std::string& id) {
-  auto found = running_.find(id);
+  auto found = running_.find({true, id});
   // Without a name: the only one there is.
   if (id.empty() && running_.size() == 1) found = running_.begin();
   if (found == running_.end()) {
@@ -151,8 +152,8 @@ void socket_session::cancel(const std::string& id) {
   hub_.cancel(which.number);
 }
 
-void socket_session::over(const std::string& id) {
-  running_.erase(id);
+void socket_session::over(const response_key& key) {
+  running_.erase(key);
   gate_.leave();
 }
 
@@ -168,12 +169,12 @@ bool socket_session::is_congested() {
 
 void socket_session::send_held() {
   waits_ = false;
-  for (auto& [id, which] : running_) which.answer->send_held();
+  for (auto& [key, which] : running_) which.answer->send_held();
 }
 
 void socket_session::closed(const net::close_event&) {
   const auto all = std::exchange(running_, {});
-  for (const auto& [id, which] : all) {
+  for (const auto& [key, which] : all) {
     hub_.cancel(which.number);
     gate_.leave();
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "web/gateway/api/parse.hpp"
 #include "web/gateway/hub.hpp"
@@ -41,6 +42,9 @@ class socket_session final : public net::websocket_session {
 
  private:
   friend class socket_answer;
+  /// A client's name of a response, or where it gave none, a number of ours: whether it is
+  /// the client's, and the name.
+  using response_key = std::pair<bool, std::string>;
   struct running {
     std::uint64_t number = 0;
     socket_answer* answer = nullptr;
@@ -52,13 +56,13 @@ class socket_session final : public net::websocket_session {
   /// Whether texts should be kept for now; then they are asked for when there is room.
   bool is_congested();
   void send_held();
-  void over(const std::string& id);
+  void over(const response_key& key);
 
   hub& hub_;
   admission_gate gate_;
   std::function<api::answer_identity(request_id, const std::string&)> identify_;
   net::websocket socket_;
-  std::map<std::string, running> running_;
+  std::map<response_key, running> running_;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
   std::uint64_t unnamed_ = 0;
   bool waits_ = false;

@@ -107,7 +107,8 @@ std::optional<std::int64_t> fields::integer(std::string_view name, std::int64_t 
   if (!number || *number < least || *number > most) {
     fail_value(name, *value,
                "a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
-                   " is allowed");
+                   " is allowed" +
+                   (value->is_number_float() ? ", above 2^53 without point or exponent" : ""));
   }
   return number;
 }

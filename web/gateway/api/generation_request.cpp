@@ -26,6 +26,28 @@ const char* prompt_field(endpoint_kind endpoint) {
   return "prompt";
 }
 
+[[noreturn]] void refuse_length(const std::string& field, const std::string& message) {
+  throw invalid_request(field, message, "context_length_exceeded");
+}
+
+void check_bytes(std::size_t bytes, const std::string& field, const limits& bounds) {
+  if (bounds.prompt_bytes_max == 0 || bytes <= bounds.prompt_bytes_max) return;
+  refuse_length(field, field + " has " + std::to_string(bytes) + " bytes of text; the " +
+                           std::to_string(bounds.max_model_len.raw()) +
+                           " tokens of the model's context cannot stand for more than " +
+                           std::to_string(bounds.prompt_bytes_max));
+}
+
+std::size_t bytes_of(const nlohmann::ordered_json& messages) {
+  std::size_t bytes = 0;
+  for (const auto& message : messages) {
+    for (const auto& value : message) {
+      if (value.is_string()) bytes += value.get_ref<const std::string&>().size();
+    }
+  }
+  return bytes;
+}
+
 std::vector<token_id> render(const conversation& talk, const model::tokenizer& words,
                              const model::chat_template* chat, std::optional<std::int64_t> now_s) {
   if (chat == nullptr) throw input_error("the model has no chat template");
@@ -38,12 +60,16 @@ std::vector<token_id> render(const conversation& talk, const model::tokenizer& w
 
 std::vector<token_id> tokens_of(const prompt_input& prompt, const generation_request& request,
                                 const model::tokenizer& words, const model::chat_template* chat,
-                                std::optional<std::int64_t> now_s) {
+                                const limits& bounds, std::optional<std::int64_t> now_s) {
+  const std::string field = prompt_field(request.endpoint);
   if (const auto* ids = std::get_if<std::vector<token_id>>(&prompt)) return *ids;
   if (const auto* text = std::get_if<std::string>(&prompt)) {
+    check_bytes(text->size(), field, bounds);
     return words.encode(*text, {.add_special = request.add_special_tokens, .parse_special = true});
   }
-  return render(std::get<conversation>(prompt), words, chat, now_s);
+  const auto& talk = std::get<conversation>(prompt);
+  check_bytes(bytes_of(talk.messages), field, bounds);
+  return render(talk, words, chat, now_s);
 }
 
 std::string text_of(const prompt_input& prompt, const model::tokenizer& words) {
@@ -97,10 +123,6 @@ void check_vocabulary(const generation_request& request, const std::vector<token
                                    std::to_string(bounds.vocab_size - 1) + " are allowed");
 }
 
-[[noreturn]] void refuse_length(const std::string& field, const std::string& message) {
-  throw invalid_request(field, message, "context_length_exceeded");
-}
-
 void check_queue_holds(const std::vector<std::vector<token_id>>& prompts,
                        const generation_request& request, const limits& bounds) {
   std::int64_t tokens = 0;
@@ -115,14 +137,14 @@ void check_queue_holds(const std::vector<std::vector<token_id>>& prompts,
 
 std::vector<std::vector<token_id>> tokenize(const generation_request& request,
                                             const model::tokenizer& words,
-                                            const model::chat_template* chat,
+                                            const model::chat_template* chat, const limits& bounds,
                                             std::optional<std::int64_t> now_s) {
   std::vector<std::vector<token_id>> list;
   list.reserve(request.prompts.size());
   const std::string field = prompt_field(request.endpoint);
   for (const prompt_input& prompt : request.prompts) {
     try {
-      list.push_back(tokens_of(prompt, request, words, chat, now_s));
+      list.push_back(tokens_of(prompt, request, words, chat, bounds, now_s));
     } catch (const input_error& problem) {
       throw invalid_request(field, field + ": " + problem.what());
     }
@@ -173,7 +195,7 @@ std::vector<prepared_prompt> prepare(generation_request& request, const model::t
     }
   }
   check_some_token_is_left(request.sampling);
-  auto tokenized = tokenize(request, words, chat, now_s);
+  auto tokenized = tokenize(request, words, chat, bounds, now_s);
   check_queue_holds(tokenized, request, bounds);
   std::vector<prepared_prompt> prompts;
   prompts.reserve(tokenized.size());

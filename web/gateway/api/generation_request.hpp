@@ -87,10 +87,12 @@ struct prepared_prompt {
 /// The tokens of each prompt. Nothing that comes with a conversation becomes a control
 /// token; a completion's text may spell them, as with vLLM. `chat` may be null where no
 /// prompt is a conversation. `now_s` is for templates that tell the date. Throws api_error
-/// (400) where a model has no template or the template refuses.
+/// (400) where a model has no template or the template refuses, and for texts that no
+/// context can hold.
 [[nodiscard]] std::vector<std::vector<token_id>> tokenize(const generation_request& request,
                                                           const model::tokenizer& words,
                                                           const model::chat_template* chat,
+                                                          const limits& bounds,
                                                           std::optional<std::int64_t> now_s);
 
 /// Refuses (api_error 400) a prompt that is empty, has tokens outside the vocabulary, or

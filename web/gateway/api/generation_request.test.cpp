@@ -49,25 +49,27 @@ ids prompt_of(std::size_t length) {
 
 TEST_CASE("a completion's text gets the first token and may spell control tokens") {
   const auto model = words();
-  const auto text = tokenize(completion(R"({"prompt":"hello<|im_end|>"})"), model, nullptr, {});
+  const auto text =
+      tokenize(completion(R"({"prompt":"hello<|im_end|>"})"), model, nullptr, test_bounds(), {});
   const ids with_first = model.encode("hello<|im_end|>", {.parse_special = true});
   CHECK(text == std::vector<ids>{with_first});
   CHECK(with_first.back() == 42);
-  const auto bare =
-      tokenize(completion(R"({"prompt":"hello","add_special_tokens":false})"), model, nullptr, {});
+  const auto bare = tokenize(completion(R"({"prompt":"hello","add_special_tokens":false})"), model,
+                             nullptr, test_bounds(), {});
   CHECK(bare == std::vector<ids>{{32}});
-  const auto given = tokenize(completion(R"({"prompt":[[1,2],[3]]})"), model, nullptr, {});
+  const auto given =
+      tokenize(completion(R"({"prompt":[[1,2],[3]]})"), model, nullptr, test_bounds(), {});
   CHECK(given == std::vector<ids>{{1, 2}, {3}});
 }
 
 TEST_CASE("what a user writes in a conversation never becomes a control token") {
   const auto model = words();
   const auto chat_model = chat_template(turns);
-  const auto tokens = tokenize(chat("<|im_end|>"), model, &chat_model, {});
+  const auto tokens = tokenize(chat("<|im_end|>"), model, &chat_model, test_bounds(), {});
   CHECK(tokens == std::vector<ids>{{41, 38, 8, 1, 9, 6, 12, 13, 42}});
   const auto response =
       parse_responses(std::string_view{R"({"input":"<|im_end|>"})"}, test_bounds());
-  CHECK(tokenize(response, model, &chat_model, {}) == tokens);
+  CHECK(tokenize(response, model, &chat_model, test_bounds(), {}) == tokens);
 }
 
 TEST_CASE("instructions of a response come first") {
@@ -75,17 +77,20 @@ TEST_CASE("instructions of a response come first") {
   const auto chat_model = chat_template(turns);
   const auto request = parse_responses(
       std::string_view{R"({"input":"hell","instructions":"hello"})"}, test_bounds());
-  CHECK(tokenize(request, model, &chat_model, {}) == std::vector<ids>{{41, 32, 42, 31, 42}});
+  CHECK(tokenize(request, model, &chat_model, test_bounds(), {}) ==
+        std::vector<ids>{{41, 32, 42, 31, 42}});
 }
 
 TEST_CASE("a template that refuses, or none at all, is the client's to know") {
   const auto model = words();
   const auto strict = chat_template("{{ raise_exception('no users here') }}");
-  const auto problem = error_of([&] { (void)tokenize(chat("hi"), model, &strict, {}); });
+  const auto problem =
+      error_of([&] { (void)tokenize(chat("hi"), model, &strict, test_bounds(), {}); });
   CHECK(problem.status == 400);
   CHECK(problem.param == "messages");
   CHECK_THAT(problem.message, ContainsSubstring("no users here"));
-  const auto none = error_of([&] { (void)tokenize(chat("hi"), model, nullptr, {}); });
+  const auto none =
+      error_of([&] { (void)tokenize(chat("hi"), model, nullptr, test_bounds(), {}); });
   CHECK(none.status == 400);
   CHECK_THAT(none.message, ContainsSubstring("no chat template"));
 }
@@ -137,6 +142,20 @@ TEST_CASE("prompts without tokens or with unknown ones do not reach the engine")
       (void)output_limit(chat("x"), {1, token}, test_bounds());
     });
     CHECK_THAT(problem.message, ContainsSubstring(std::to_string(token)));
+  }
+}
+
+TEST_CASE("texts that no context can hold are refused before they are tokenized") {
+  limits bounds = test_bounds();
+  bounds.prompt_bytes_max = 5;
+  CHECK_NOTHROW(tokenize(completion(R"({"prompt":"hello"})"), words(), nullptr, bounds, {}));
+  const auto chat_model = chat_template(turns);
+  for (const auto& request : {completion(R"({"prompt":"hello!"})"), chat("hello!")}) {
+    const auto problem =
+        error_of([&] { (void)tokenize(request, words(), &chat_model, bounds, {}); });
+    CHECK(problem.status == 400);
+    CHECK(problem.code == "context_length_exceeded");
+    CHECK_THAT(problem.message, ContainsSubstring("bytes") && ContainsSubstring("than 5"));
   }
 }
 

@@ -24,6 +24,9 @@ struct limits {
   std::int32_t samples_max = 128;
   /// Prompts times samples of one request.
   std::int32_t sequences_max = 1024;
+  /// Bytes of text that max_model_len tokens can stand for; 0: any. Longer texts are refused
+  /// before they are tokenized.
+  std::size_t prompt_bytes_max = 0;
   /// What the queue holds, in prompts and in tokens of prompts; 0: any. A request of more
   /// would be refused for ever, however empty the queue.
   std::int64_t queued_prompts_max = 0;

@@ -129,16 +129,22 @@ ordered_json read_messages(const json& list, const std::string& path, const limi
   return read_list(list, path, bounds, read_message);
 }
 
+ordered_json read_variables(fields& body) {
+  constexpr std::size_t variables_max = 64;
+  const json* variables = body.find("chat_template_kwargs");
+  if (variables == nullptr) return nullptr;
+  if (!variables->is_object() || variables->size() > variables_max) {
+    body.fail_value("chat_template_kwargs", *variables,
+                    "an object of at most " + std::to_string(variables_max) + " names is allowed");
+  }
+  return *variables;
+}
+
 conversation read_conversation(fields& body, const json& messages, const limits& bounds) {
   conversation talk;
   talk.messages = read_messages(messages, body.path("messages"), bounds);
   talk.add_generation_prompt = body.flag("add_generation_prompt", true);
-  if (const json* variables = body.find("chat_template_kwargs")) {
-    if (!variables->is_object()) {
-      body.fail_value("chat_template_kwargs", *variables, "an object is allowed");
-    }
-    talk.variables = *variables;
-  }
+  talk.variables = read_variables(body);
   body.refuse_unsupported(of_templates);
   return talk;
 }

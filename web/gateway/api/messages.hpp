@@ -17,6 +17,9 @@ namespace octavo::api {
 [[nodiscard]] nlohmann::ordered_json read_messages(const nlohmann::json& list,
                                                    const std::string& path, const limits& bounds);
 
+/// More names for a template (chat_template_kwargs); null where there are none.
+[[nodiscard]] nlohmann::ordered_json read_variables(fields& body);
+
 /// Those messages with the fields of `body` that say how the template is used.
 [[nodiscard]] conversation read_conversation(fields& body, const nlohmann::json& messages,
                                              const limits& bounds);

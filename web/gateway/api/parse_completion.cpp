@@ -26,6 +26,13 @@ prompt_input read_prompt(const fields& body, const json& value, const std::strin
   const bool is_text = value.is_string() && !value.get_ref<const std::string&>().empty();
   if (is_text) return value.get<std::string>();
   if (!value.is_array() || value.empty()) body.fail_value("prompt", value, prompt_allowed);
+  const auto most = static_cast<std::size_t>(bounds.max_model_len.raw());
+  if (value.size() > most) {
+    throw invalid_request(path,
+                          path + " has " + std::to_string(value.size()) +
+                              " tokens; the model's context is " + std::to_string(most),
+                          "context_length_exceeded");
+  }
   return read_tokens(value, bounds.vocab_size, path);
 }
 

@@ -140,6 +140,12 @@ TEST_CASE("prompts times samples are bounded") {
         }).param == "prompt");
 }
 
+TEST_CASE("a list of more tokens than the context is refused before it is read") {
+  std::string list = "[1";
+  for (int i = 0; i < 5000; ++i) list += ",1";
+  refused(parse_completion, completion_of(list + "]"), "prompt", "5001 tokens");
+}
+
 TEST_CASE("a request of more prompts than the queue ever holds is refused for good") {
   limits bounds = test_bounds();
   bounds.queued_prompts_max = 2;

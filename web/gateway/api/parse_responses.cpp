@@ -67,12 +67,7 @@ conversation read_turns(fields& body, const limits& bounds, generation_request& 
     ordered_json turn = {{"role", "system"}, {"content", *instructions}};
     talk.messages.insert(talk.messages.begin(), std::move(turn));
   }
-  if (const json* variables = body.find("chat_template_kwargs")) {
-    if (!variables->is_object()) {
-      body.fail_value("chat_template_kwargs", *variables, "an object is allowed");
-    }
-    talk.variables = *variables;
-  }
+  talk.variables = read_variables(body);
   return talk;
 }
 

@@ -38,7 +38,7 @@ bool chunk_decoder::take_line(std::string_view data, std::size_t& used) {
   line_.append(data.substr(used, end - used));
   used = end;
   if (line_.size() > (part_ == part::trailer ? trailer_bytes_max : size_line_bytes_max)) {
-    status_ = status::too_big;
+    status_ = status::long_line;
     return false;
   }
   if (!ends) return false;
@@ -64,7 +64,7 @@ void chunk_decoder::line_complete(std::size_t room) {
   trailer_bytes_ += line_.size();
   const std::string_view line = line_;
   if (trailer_bytes_ > trailer_bytes_max) {
-    status_ = status::too_big;
+    status_ = status::long_line;
   } else if (!is_token(line.substr(0, line.find(':'))) || !is_field_value(line)) {
     status_ = status::malformed;
   }

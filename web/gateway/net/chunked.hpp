@@ -12,7 +12,7 @@ namespace octavo::net {
 
 class chunk_decoder {
  public:
-  enum class status { more, done, malformed, too_big };
+  enum class status { more, done, malformed, too_big, long_line };
 
   /// Consumes bytes up to the end of the coding or of `data`, appends the content
   /// to `body`, and returns how many. Content beyond `bytes_max` and trailers

@@ -69,11 +69,9 @@ void connection::end_of_input(const asio::error_code& why) {
     if (finished_) close();
     return;
   }
-  if (why == asio::error::eof && protocol_->ends_gracefully()) {
-    close_gracefully();
-  } else {
-    close();
-  }
+  const auto how = why == asio::error::eof ? protocol_->end_of_input() : protocol::ending::at_once;
+  if (how == protocol::ending::at_once) return close();
+  if (how == protocol::ending::flushed) close_gracefully();
 }
 
 void connection::send(std::string_view bytes) {

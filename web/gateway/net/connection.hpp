@@ -23,9 +23,13 @@ class protocol {
   virtual ~protocol() = default;
   /// Bytes arrived; not kept by the caller.
   virtual void receive(std::string_view data) = 0;
-  /// The client sends no more. Whether what is in the outbox should still go out;
-  /// else the connection closes at once.
-  virtual bool ends_gracefully() = 0;
+  /// What becomes of a connection whose client sends no more.
+  enum class ending {
+    at_once,  ///< it closes
+    flushed,  ///< it closes when the outbox is empty
+    answered  ///< it closes by the protocol, when the answer under way is complete
+  };
+  [[nodiscard]] virtual ending end_of_input() = 0;
   /// set_deadline()'s time has passed.
   virtual void deadline_passed() = 0;
   /// Whether more bytes are welcome. Where not, reading stops until resume().

@@ -34,6 +34,8 @@ class exchange {
   [[nodiscard]] std::size_t pending_bytes() const;
   [[nodiscard]] bool open() const { return progress_ < complete; }
   [[nodiscard]] bool begun() const { return progress_ >= streaming; }
+  /// Whether the application asked to hear when the client is gone.
+  [[nodiscard]] bool watches_client() const { return static_cast<bool>(on_close_); }
 
   /// The connection is gone; tells the application.
   void lost();

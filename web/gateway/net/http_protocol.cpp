@@ -18,11 +18,15 @@ http_protocol::http_protocol(connection& over)
 void http_protocol::receive(std::string_view data) {
   buffer_.append(data);
   process();
+  // Not to read would be not to notice that the client is gone.
+  if (answering_ && buffer_.size() > state_.options.pipelined_bytes_max) {
+    state_.log(connection_.remote_address() + ": too much waits behind an answer; closing");
+    connection_.close();
+  }
 }
 
 bool http_protocol::wants_bytes() const {
-  if (connection_.is_congested()) return false;
-  return buffer_.size() < state_.options.pipelined_bytes_max;
+  return !connection_.is_congested();
 }
 
 /// Parses and serves what is there, as far as answers are complete.
@@ -229,8 +233,13 @@ void http_protocol::deadline_passed() {
   fail({408, in_body_ ? "the body did not arrive in time" : "the headers did not arrive in time"});
 }
 
-bool http_protocol::ends_gracefully() {
-  return !answering_;
+// Who generates cancels for a client that is gone; other answers are short.
+protocol::ending http_protocol::end_of_input() {
+  if (!answering_) return ending::flushed;
+  const auto current = exchange_.lock();
+  if (current == nullptr || current->watches_client()) return ending::at_once;
+  keep_alive_ = false;
+  return ending::answered;
 }
 
 void http_protocol::report_drained_later() {

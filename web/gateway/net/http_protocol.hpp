@@ -18,7 +18,7 @@ class http_protocol final : public protocol, public std::enable_shared_from_this
   explicit http_protocol(connection& over);
 
   void receive(std::string_view data) override;
-  bool ends_gracefully() override;
+  ending end_of_input() override;
   void deadline_passed() override;
   bool wants_bytes() const override;
   void drained() override;

@@ -26,8 +26,8 @@ struct server_options {
   /// Bodies and messages that have begun to arrive, of all connections together;
   /// what would exceed it is refused with 503 or 1013.
   std::size_t received_bytes_max = std::size_t{1} << 30U;
-  /// Bytes of further requests that wait behind the one being answered; reading
-  /// stops above.
+  /// Bytes of further requests that wait behind the one being answered; above, the
+  /// connection is closed.
   std::size_t pipelined_bytes_max = 256 * 1024;
   /// Bytes not yet taken by the kernel above which an application should hold
   /// back. Reading stops above, and a connection that stays above for

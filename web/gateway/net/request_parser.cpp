@@ -192,6 +192,9 @@ std::size_t request_parser::feed_body(std::string_view data) {
       case chunk_decoder::status::malformed:
         fail(400, "a chunk of the body is malformed");
         break;
+      case chunk_decoder::status::long_line:
+        fail(400, "a chunk's extensions, or the trailers, are too long");
+        break;
       case chunk_decoder::status::too_big:
         fail_by_size();
         break;

@@ -186,6 +186,19 @@ TEST_CASE("a client that vanishes is noticed once, while nothing is written") {
   CHECK(echo.counts.lost == 4);
 }
 
+TEST_CASE("a client that fills the line behind its request is closed, and its answer ended") {
+  running_echo echo;
+  raw_client client(echo.server.port());
+  client.send(get("/wait"));
+  REQUIRE(eventually([&] { return echo.counts.requests == 1; }));
+  const std::string more = get("/");
+  std::string pile;
+  while (pile.size() <= 300 * 1024) pile += more;
+  client.send(pile);
+  CHECK(eventually([&] { return echo.counts.lost == 1; }));
+  CHECK(eventually([&] { return echo.server.statistics().connections == 0; }));
+}
+
 TEST_CASE("a stream is written from outside of the handler, many at a time") {
   running_echo echo;
   constexpr int count = 20;

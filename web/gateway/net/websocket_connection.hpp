@@ -28,7 +28,7 @@ class websocket_connection final : public protocol,
   void open(std::string leftover);
 
   void receive(std::string_view data) override;
-  bool ends_gracefully() override { return false; }
+  ending end_of_input() override { return ending::at_once; }
   void deadline_passed() override;
   bool wants_bytes() const override { return !connection_.is_congested(); }
   void drained() override;
