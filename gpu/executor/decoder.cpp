@@ -29,21 +29,18 @@ decoder::decoder(const device_weights& weights, kv_pools& pools, const step_plan
   products_.type = options.type;
   products_.multiprocessors = options.limits.multiprocessors;
   products_.batch_invariant = options.batch_invariant;
+  products_.dense_tokens_min = options.dense_tokens_min;
   const auto rows = static_cast<std::size_t>(options.limits.rows_max);
   const auto logit_rows = std::min(rows, static_cast<std::size_t>(options.limits.sequences_max));
   const auto width = static_cast<std::size_t>(config_.hidden_size);
   const model::rank_share& share = weights.share;
   residual_ = device_array<float>(rows * width);
   for (auto* array : {&normed_, &branch_}) *array = device_array<std::uint16_t>(rows * width);
-  const auto of = [&](const model::index_range& range) {
-    return device_array<std::uint16_t>(rows * static_cast<std::size_t>(range.size()));
-  };
-  query_ = of(share.query);
-  mixed_ = of(share.query);
-  key_ = of(share.kv);
-  value_ = of(share.kv);
-  gate_ = of(share.mlp);
-  up_ = of(share.mlp);
+  const std::int64_t heads_width = share.query.size() + 2 * share.kv.size();
+  const std::int64_t mixed_width = std::max(share.query.size(), share.mlp.size());
+  grouped_ = device_array<std::uint16_t>(
+      rows * static_cast<std::size_t>(std::max(heads_width, 2 * share.mlp.size())));
+  mixed_ = device_array<std::uint16_t>(rows * static_cast<std::size_t>(mixed_width));
   logits_ = device_array<float>(logit_rows * static_cast<std::size_t>(options.vocabulary));
   chosen_ = device_array<std::int32_t>(static_cast<std::size_t>(options.limits.sequences_max));
   const auto shard = static_cast<std::size_t>(weights.head_table().rows) * logit_rows;
@@ -85,19 +82,19 @@ decoder::angle_table decoder::make_angles(bool local, stream& on) const {
   return table;
 }
 
-// Needs do not always grow with the number of tokens: paths change.
 void decoder::reserve_workspace(stream& on) {
   gemm_needs needs;
-  const auto& l = weights_.layers;
-  for (int tokens = 1;; tokens = std::min(2 * tokens, options_.limits.rows_max)) {
-    for (const device_layer& layer : l) {
-      for (const device_linear* one :
-           {&layer.q, &layer.k, &layer.v, &layer.output, &layer.gate, &layer.up, &layer.down}) {
+  for (const int tokens :
+       covering_token_counts(options_.limits.rows_max, products_.dense_tokens_min)) {
+    for (const device_layer& layer : weights_.layers) {
+      for (const linear_group* one : {&layer.heads, &layer.gates}) {
+        needs |= one->needs(products_, tokens);
+      }
+      for (const device_linear* one : {&layer.output, &layer.down}) {
         needs |= one->needs(products_, tokens);
       }
     }
     needs |= table_needs(products_, weights_.head_table(), tokens, dtype::float32);
-    if (tokens == options_.limits.rows_max) break;
   }
   product_scratch_ = device_array<std::byte>(needs.bytes);
   product_counters_ = device_array<int>(static_cast<std::size_t>(needs.counters));
@@ -203,13 +200,15 @@ void decoder::place_heads(stream& on, const step_plan& plan, const step_arrays& 
   run.heads = shape.heads;
   run.kv_heads = shape.kv_heads;
   run.head_dim = shape.head_dim;
-  run.queries = query_.data();
-  run.queries_out = query_.data();
-  run.query_stride = run.queries_out_stride = layer.q.outputs();
-  run.keys = key_.data();
-  run.key_stride = layer.k.outputs();
-  run.values = value_.data();
-  run.value_stride = layer.v.outputs();
+  const linear_group::place queries = layer.heads.place_of(0, run.rows);
+  const linear_group::place keys = layer.heads.place_of(1, run.rows);
+  const linear_group::place values = layer.heads.place_of(2, run.rows);
+  run.queries = run.queries_out = grouped_.data() + queries.first;
+  run.query_stride = run.queries_out_stride = queries.stride;
+  run.keys = grouped_.data() + keys.first;
+  run.key_stride = keys.stride;
+  run.values = grouped_.data() + values.first;
+  run.value_stride = values.stride;
   run.rope.pairs = angles.pairs;
   run.rope.style = config_.rope.interleaved ? rope_style::neighbours : rope_style::halves;
   run.rope.cosines = angles.cosines.data();
@@ -230,9 +229,7 @@ void decoder::place_heads(stream& on, const step_plan& plan, const step_arrays& 
 void decoder::attend(stream& on, const step_plan& plan, const step_arrays& arrays,
                      const device_layer& layer, std::int64_t number) {
   const int rows = plan.rows();
-  layer.q.multiply(on, products_, normed_.data(), rows, query_.data(), options_.type);
-  layer.k.multiply(on, products_, normed_.data(), rows, key_.data(), options_.type);
-  layer.v.multiply(on, products_, normed_.data(), rows, value_.data(), options_.type);
+  layer.heads.multiply(on, products_, normed_.data(), rows, grouped_.data());
   place_heads(on, plan, arrays, layer, number);
   const model::kv_place& place = pools_.place(number);
   paged_attention_run run;
@@ -241,12 +238,13 @@ void decoder::attend(stream& on, const step_plan& plan, const step_arrays& array
   run.launch = plan.counts(place.group);
   run.plan = arrays.bytes(plan.plan(place.group));
   run.tables = arrays.numbers(plan.table(place.group, place.block));
-  run.queries = query_.data();
-  run.query_stride = layer.q.outputs();
+  const linear_group::place queries = layer.heads.place_of(0, rows);
+  run.queries = grouped_.data() + queries.first;
+  run.query_stride = queries.stride;
   run.keys = pools_.keys(number);
   run.values = pools_.values(number);
   run.out = mixed_.data();
-  run.out_stride = layer.q.outputs();
+  run.out_stride = layer.heads.outputs(0);
   run.workspace = attention_scratch_.data();
   run.scale = attention_scale(config_);
   run.soft_cap = static_cast<float>(config_.attention_soft_cap);
@@ -255,19 +253,21 @@ void decoder::attend(stream& on, const step_plan& plan, const step_arrays& array
 }
 
 void decoder::feed_forward(stream& on, int rows, const device_layer& layer) {
-  layer.gate.multiply(on, products_, normed_.data(), rows, gate_.data(), options_.type);
-  layer.up.multiply(on, products_, normed_.data(), rows, up_.data(), options_.type);
+  layer.gates.multiply(on, products_, normed_.data(), rows, grouped_.data());
+  const linear_group::place gate = layer.gates.place_of(0, rows);
+  const linear_group::place up = layer.gates.place_of(1, rows);
   gated_activation_params p;
   p.type = options_.type;
   p.function = config_.mlp_activation == model::activation::gelu_tanh ? gate_function::gelu_tanh
                                                                       : gate_function::silu;
   p.rows = rows;
-  p.width = p.stride = layer.gate.outputs();
-  p.gate = gate_.data();
-  p.up = up_.data();
-  p.output = gate_.data();
+  p.width = layer.gates.outputs(0);
+  p.stride = gate.stride;
+  p.gate = grouped_.data() + gate.first;
+  p.up = grouped_.data() + up.first;
+  p.output = mixed_.data();
   gated_activation(p, on);
-  project(on, layer.down, gate_.data(), rows);
+  project(on, layer.down, mixed_.data(), rows);
 }
 
 void decoder::compute_logits(stream& on, const step_plan& plan, const step_arrays& arrays) {

@@ -33,6 +33,8 @@ struct decoder_options {
   int vocabulary = 0;
   /// Of several ranks; outlives the decoder.
   communicator* others = nullptr;
+  /// As product_context's.
+  int dense_tokens_min = lane_dense_tokens_min;
 };
 
 class decoder {
@@ -91,7 +93,11 @@ class decoder {
   device_array<std::byte> fp8_codes_;
   device_array<float> fp8_scales_;
   device_array<float> residual_;
-  device_array<std::uint16_t> normed_, query_, key_, value_, mixed_, gate_, up_, branch_;
+  /// Results of a layer's groups: queries, keys and values, and later gate and up.
+  device_array<std::uint16_t> grouped_;
+  /// What attention, and later the gates, make of them.
+  device_array<std::uint16_t> mixed_;
+  device_array<std::uint16_t> normed_, branch_;
   /// Of several ranks: partial sums, in turn.
   std::array<device_array<float>, 2> partial_;
   std::size_t turn_ = 0;

@@ -24,6 +24,7 @@ struct way_to_compute {
   std::size_t chunk = 10;
   dtype type = dtype::float16;
   bool fp8_products = false;
+  int dense_tokens_min = lane_dense_tokens_min;
 };
 
 /// One rank's pass over the chunks, all of whose rows want logits.
@@ -37,7 +38,7 @@ class rank_run {
         arrays_(plan),
         decoder_(weights_, pools_, plan,
                  {how.type, how.type, how.ranks, rank, limits, false,
-                  static_cast<int>(source.config().vocab_size), others},
+                  static_cast<int>(source.config().vocab_size), others, how.dense_tokens_min},
                  on_) {
     pools_.allocate(blocks);
   }
@@ -133,6 +134,14 @@ TEST_CASE("on a device every quantized form computes what its weights as floats 
       "awq_whole", "gptq4_v1_group32", "gptq4_v2_group64", "gptq4_v2_whole", "gptq4_v1_act_order",
       "gptq8_v1_group32", "compressed_int4", "compressed_int4_act_order", "compressed_int8");
   check_logits(name, 0.008, {});
+}
+
+// Weights are rounded to 16 bits once more.
+TEST_CASE("on a device long prompts with quantized weights compute what short ones do") {
+  const auto name =
+      GENERATE(as<std::string>{}, "fp8_tensor", "fp8_block", "awq_group32", "gptq4_v1_act_order",
+               "gptq8_v1_group32", "compressed_int4", "compressed_int8");
+  check_logits(name, 0.008, {.dense_tokens_min = 3});
 }
 
 TEST_CASE("two ranks compute what one does") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -32,9 +33,7 @@ device_array<T> upload(std::span<const T> values, stream& on) {
 std::optional<fp8_weight_scales> fp8_mode(const model::weight_matrix& stored) {
   const auto* m = std::get_if<model::scaled_matrix>(&stored);
   if (m == nullptr || m->type != model::element_type::f8_e4m3 || m->columns % 16 != 0) return {};
-  const bool whole_rows = m->block_columns >= m->columns;
-  if (whole_rows && m->block_rows >= m->rows) return fp8_weight_scales::tensor;
-  if (whole_rows && m->block_rows == 1) return fp8_weight_scales::channel;
+  if (m->block_columns >= m->columns) return fp8_weight_scales::channel;
   const bool blocks = m->block_rows == fp8_block && m->block_columns == fp8_block;
   return blocks ? std::optional{fp8_weight_scales::block} : std::nullopt;
 }
@@ -56,21 +55,27 @@ dense_product product_of(const product_context& with, const device_table& table,
 
 }  // namespace
 
-device_table upload_table(const model::weight_matrix& stored, dtype type, stream& on,
+device_table upload_table(std::span<const model::weight_matrix> stored, dtype type, stream& on,
                           const parallel_for& parallel, std::size_t height) {
-  const auto rows = static_cast<std::size_t>(model::rows_of(stored));
-  const auto columns = static_cast<std::size_t>(model::columns_of(stored));
+  const auto columns = static_cast<std::size_t>(model::columns_of(stored.front()));
+  std::size_t rows = 0;
+  for (const auto& part : stored) rows += static_cast<std::size_t>(model::rows_of(part));
   height = std::max(height, rows);
   std::vector<std::uint16_t> numbers(height * columns);
-  parallel((rows + rows_per_chunk - 1) / rows_per_chunk, [&](std::size_t chunk) {
-    std::vector<float> row(columns);
-    const std::size_t end = std::min(rows, (chunk + 1) * rows_per_chunk);
-    for (std::size_t n = chunk * rows_per_chunk; n < end; ++n) {
-      model::dequantize_row(stored, static_cast<std::int64_t>(n), row);
-      std::ranges::transform(row, numbers.begin() + static_cast<std::ptrdiff_t>(n * columns),
-                             [&](float value) { return number_of(value, type); });
-    }
-  });
+  std::uint16_t* to = numbers.data();
+  for (const auto& part : stored) {
+    const auto part_rows = static_cast<std::size_t>(model::rows_of(part));
+    parallel((part_rows + rows_per_chunk - 1) / rows_per_chunk, [&](std::size_t chunk) {
+      std::vector<float> row(columns);
+      const std::size_t end = std::min(part_rows, (chunk + 1) * rows_per_chunk);
+      for (std::size_t n = chunk * rows_per_chunk; n < end; ++n) {
+        model::dequantize_row(part, static_cast<std::int64_t>(n), row);
+        std::ranges::transform(row, to + n * columns,
+                               [&](float value) { return number_of(value, type); });
+      }
+    });
+    to += part_rows * columns;
+  }
   return {upload<std::uint16_t>(numbers, on), static_cast<int>(height), static_cast<int>(columns)};
 }
 
@@ -88,7 +93,7 @@ device_linear::device_linear(const model::weight_matrix& stored, std::span<const
       bias_(upload_numbers(bias, options.type, on)) {
   const auto mode = options.fp8_products ? fp8_mode(stored) : std::nullopt;
   if (std::holds_alternative<model::block_matrix>(stored)) {
-    weight_ = upload_table(stored, options.type, on, parallel);
+    weight_ = upload_table({&stored, 1}, options.type, on, parallel);
   } else if (mode) {
     weight_ = upload_fp8(std::get<model::scaled_matrix>(stored), *mode, on);
   } else {
@@ -96,13 +101,25 @@ device_linear::device_linear(const model::weight_matrix& stored, std::span<const
   }
 }
 
+device_linear::device_linear(device_table table, std::span<const float> bias, dtype type,
+                             stream& on)
+    : outputs_(table.rows),
+      inputs_(table.columns),
+      weight_(std::move(table)),
+      bias_(upload_numbers(bias, type, on)) {}
+
 device_linear::fp8_weight device_linear::upload_fp8(const model::scaled_matrix& stored,
                                                     fp8_weight_scales mode, stream& on) {
   const auto pieces = [](std::int64_t of, std::int64_t size) { return (of + size - 1) / size; };
-  std::vector<float> scales(static_cast<std::size_t>(pieces(stored.rows, stored.block_rows) *
-                                                     pieces(stored.columns, stored.block_columns)));
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    scales[i] = stored.scales.at(static_cast<std::int64_t>(i));
+  // Scales of whole rows are spread out, one a tensor too: activations have one a token, and
+  // the library takes scales of rows for both or for none.
+  const bool rows = mode == fp8_weight_scales::channel;
+  const std::int64_t count =
+      rows ? stored.rows
+           : pieces(stored.rows, stored.block_rows) * pieces(stored.columns, stored.block_columns);
+  std::vector<float> scales;
+  for (std::int64_t i = 0; i < count; ++i) {
+    scales.push_back(stored.scales.at(rows ? i / stored.block_rows : i));
   }
   return {upload<std::byte>(stored.codes, on), upload<float>(scales, on), mode};
 }
@@ -183,6 +200,7 @@ std::size_t device_linear::bytes() const {
 lane_product device_linear::product_of(const lanes& of, const product_context& with,
                                        int tokens) const {
   lane_product p;
+  p.dense_tokens_min = with.dense_tokens_min;
   p.weights = of.view;
   p.bias = bias_.data();
   p.tokens = tokens;
@@ -225,6 +243,15 @@ void device_linear::multiply(stream& on, const product_context& with, const void
   } else {
     w8a16(on, of.code == lane_code::e4m3 ? byte_code::e4m3 : byte_code::int8, p);
   }
+}
+
+std::vector<int> covering_token_counts(int tokens_max, int dense_tokens_min) {
+  // The largest of each count of tiles: few_tokens_gemm takes 8, tiles have 16, 32 or 64 rows.
+  std::vector<int> counts{8, 16, dense_tokens_min - 1};
+  for (int tokens = 32; tokens < tokens_max; tokens += 32) counts.push_back(tokens);
+  std::erase_if(counts, [&](int tokens) { return tokens < 1 || tokens > tokens_max; });
+  counts.push_back(tokens_max);
+  return counts;
 }
 
 void multiply_table(stream& on, const product_context& with, const device_table& table,

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "gpu/kernels/dense_gemm/gemm_workspace.hpp"
 #include "gpu/kernels/fp8_gemm/fp8_gemm.hpp"
@@ -33,6 +34,8 @@ struct product_context {
   gemm_workspace workspace;
   int multiprocessors = 0;
   bool batch_invariant = false;
+  /// Tokens from which weights of the lane layout are written out: lane_path::dense.
+  int dense_tokens_min = lane_dense_tokens_min;
   /// For fp8_gemm: activations in 8 bits, and their scales.
   void* fp8_codes = nullptr;
   float* fp8_scales = nullptr;
@@ -53,10 +56,11 @@ struct device_table {
   int columns = 0;
 };
 
-/// Makes any stored weight 16-bit numbers of `type`. Rows of zeros follow where `height`
-/// is more than its rows.
-[[nodiscard]] device_table upload_table(const model::weight_matrix& stored, dtype type, stream& on,
-                                        const parallel_for& parallel, std::size_t height = 0);
+/// Makes any stored weight, or weights of the same inputs one beneath another, 16-bit
+/// numbers of `type`. Rows of zeros follow where `height` is more than their rows.
+[[nodiscard]] device_table upload_table(std::span<const model::weight_matrix> stored, dtype type,
+                                        stream& on, const parallel_for& parallel,
+                                        std::size_t height = 0);
 
 /// Floats as 16-bit numbers of `type`.
 [[nodiscard]] device_array<std::uint16_t> upload_numbers(std::span<const float> values, dtype type,
@@ -71,13 +75,15 @@ class device_linear {
   device_linear(const model::weight_matrix& stored, std::span<const float> bias,
                 const weight_options& options, const std::string& name, stream& on,
                 const parallel_for& parallel);
+  /// Of 16-bit numbers that are on the device already.
+  device_linear(device_table table, std::span<const float> bias, dtype type, stream& on);
 
   [[nodiscard]] int outputs() const { return outputs_; }
   [[nodiscard]] int inputs() const { return inputs_; }
   /// Bytes on the device.
   [[nodiscard]] std::size_t bytes() const;
 
-  /// What products of up to `tokens` tokens need of the workspace.
+  /// What products of `tokens` tokens need of the workspace.
   [[nodiscard]] gemm_needs needs(const product_context& with, int tokens) const;
   /// output [tokens, outputs] of `output_type` = activations [tokens, inputs] x weight^T
   /// + bias. Queued; can be captured.
@@ -118,6 +124,11 @@ class device_linear {
   std::variant<device_table, lanes, fp8_weight> weight_;
   device_array<std::uint16_t> bias_;
 };
+
+/// Numbers of tokens up to `tokens_max` whose needs cover those of all of these numbers.
+/// Needs do not grow with tokens everywhere: they depend on the path, and on how many
+/// tiles of 16 to 64 tokens share the work.
+[[nodiscard]] std::vector<int> covering_token_counts(int tokens_max, int dense_tokens_min);
 
 /// The product of a table of 16-bit numbers, as device_linear's.
 void multiply_table(stream& on, const product_context& with, const device_table& table,

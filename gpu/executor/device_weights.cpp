@@ -1,7 +1,10 @@
 // Loading a rank's weights: see device_weights.hpp.
 #include "gpu/executor/device_weights.hpp"
 
+#include <array>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "model/quantized/weight_slice.hpp"
@@ -27,28 +30,36 @@ class loader {
 
   [[nodiscard]] const model::rank_share& share() const { return share_; }
 
-  [[nodiscard]] device_linear linear(const std::string& base, std::int64_t rows,
+  /// The rank's share of a layer; views the file where it can.
+  [[nodiscard]] stored_linear stored(const std::string& base, std::int64_t rows,
                                      std::int64_t columns, cut along,
                                      model::index_range range) const {
-    const model::weight_matrix stored = source_.matrix(base, rows, columns);
+    model::weight_matrix weight = source_.matrix(base, rows, columns);
     std::vector<float> bias = optional(base + ".bias", rows);
     if (along == cut::outputs) bias = model::slice_vector(bias, range);
     if (along == cut::inputs && !first_) bias.clear();
-    if (whole_) return {stored, bias, options_, base, on_, parallel_};
-    const model::weight_slice part = along == cut::outputs
-                                         ? model::slice_rows(stored, range, base)
-                                         : model::slice_columns(stored, range, base);
-    return {part.matrix, bias, options_, base, on_, parallel_};
+    if (whole_) return {{std::move(weight), {}}, std::move(bias)};
+    return {along == cut::outputs ? model::slice_rows(weight, range, base)
+                                  : model::slice_columns(weight, range, base),
+            std::move(bias)};
+  }
+
+  [[nodiscard]] device_linear linear(const stored_linear& from, const std::string& base) const {
+    return {from.weight.matrix, from.bias, options_, base, on_, parallel_};
+  }
+  [[nodiscard]] linear_group group(std::span<const stored_linear> parts,
+                                   const std::string& base) const {
+    return {parts, options_, base, on_, parallel_};
   }
 
   [[nodiscard]] device_table table(const std::string& base) const {
     const model::model_config& c = source_.config();
     const model::weight_matrix stored = source_.matrix(base, c.vocab_size, c.hidden_size);
-    if (whole_) return upload_table(stored, options_.type, on_, parallel_);
+    if (whole_) return upload_table({&stored, 1}, options_.type, on_, parallel_);
     // All ranks' tables have the same height, so that their products line up.
     const auto part = model::slice_rows(stored, share_.vocabulary, base);
     const auto height = static_cast<std::size_t>(model::vocabulary_per_rank(c, ranks_));
-    return upload_table(part.matrix, options_.type, on_, parallel_, height);
+    return upload_table({&part.matrix, 1}, options_.type, on_, parallel_, height);
   }
 
   // A norm's weight as it multiplies; empty where there is none.
@@ -88,23 +99,26 @@ device_layer load_layer(const loader& from, const model::model_config& c, std::i
   const std::string at = "blk." + std::to_string(number) + ".";
   const model::rank_share& share = from.share();
   const auto outputs = [&](const char* name, std::int64_t rows, model::index_range range) {
-    return from.linear(at + name, rows, c.hidden_size, cut::outputs, range);
+    return from.stored(at + name, rows, c.hidden_size, cut::outputs, range);
   };
   const auto inputs = [&](const char* name, std::int64_t columns, model::index_range range) {
-    return from.linear(at + name, c.hidden_size, columns, cut::inputs, range);
+    return from.linear(from.stored(at + name, c.hidden_size, columns, cut::inputs, range),
+                       at + name);
   };
   device_layer l;
   l.attention_norm = from.needed_norm(at + "attn_norm", c.hidden_size);
-  l.q = outputs("attn_q", c.query_size(), share.query);
-  l.k = outputs("attn_k", c.kv_size(), share.kv);
-  l.v = outputs("attn_v", c.kv_size(), share.kv);
+  const std::array heads{outputs("attn_q", c.query_size(), share.query),
+                         outputs("attn_k", c.kv_size(), share.kv),
+                         outputs("attn_v", c.kv_size(), share.kv)};
+  l.heads = from.group(heads, at + "attn_q, attn_k, attn_v");
   l.output = inputs("attn_output", c.query_size(), share.query);
   l.q_norm = from.norm(at + "attn_q_norm", c.head_dim);
   l.k_norm = from.norm(at + "attn_k_norm", c.head_dim);
   l.post_attention_norm = from.norm(at + "post_attention_norm", c.hidden_size);
   l.mlp_norm = from.needed_norm(at + "ffn_norm", c.hidden_size);
-  l.gate = outputs("ffn_gate", c.intermediate_size, share.mlp);
-  l.up = outputs("ffn_up", c.intermediate_size, share.mlp);
+  const std::array gates{outputs("ffn_gate", c.intermediate_size, share.mlp),
+                         outputs("ffn_up", c.intermediate_size, share.mlp)};
+  l.gates = from.group(gates, at + "ffn_gate, ffn_up");
   l.down = inputs("ffn_down", c.intermediate_size, share.mlp);
   l.post_mlp_norm = from.norm(at + "post_ffw_norm", c.hidden_size);
   return l;
@@ -115,9 +129,7 @@ device_layer load_layer(const loader& from, const model::model_config& c, std::i
 std::size_t device_weights::bytes() const {
   std::size_t sum = embedding.values.bytes() + head.values.bytes() + output_norm.bytes();
   for (const device_layer& l : layers) {
-    for (const device_linear* one : {&l.q, &l.k, &l.v, &l.output, &l.gate, &l.up, &l.down}) {
-      sum += one->bytes();
-    }
+    sum += l.heads.bytes() + l.output.bytes() + l.gates.bytes() + l.down.bytes();
     for (const auto* norm : {&l.attention_norm, &l.q_norm, &l.k_norm, &l.post_attention_norm,
                              &l.mlp_norm, &l.post_mlp_norm}) {
       sum += norm->bytes();

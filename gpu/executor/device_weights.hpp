@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/executor/device_linear.hpp"
+#include "gpu/executor/linear_group.hpp"
 #include "gpu/runtime/memory.hpp"
 #include "model/config.hpp"
 #include "model/container/checkpoint.hpp"
@@ -21,8 +22,10 @@ struct device_layer {
   device_array<float> post_attention_norm;  ///< of the attention's output; may be empty
   device_array<float> mlp_norm;
   device_array<float> post_mlp_norm;  ///< of the MLP's output; may be empty
-  device_linear q, k, v, output;
-  device_linear gate, up, down;
+  linear_group heads;                 ///< queries, keys, values
+  device_linear output;
+  linear_group gates;  ///< gate, up
+  device_linear down;
 };
 
 struct device_weights {

@@ -14,6 +14,7 @@ library open() {
   functions& f = made.call;
   found.find(f.cublasLtCreate, "cublasLtCreate");
   found.find(f.cublasLtGetStatusString, "cublasLtGetStatusString");
+  found.find(f.cublasLtGetVersion, "cublasLtGetVersion");
   found.find(f.cublasLtMatmul, "cublasLtMatmul");
   found.find(f.cublasLtMatmulAlgoGetHeuristic, "cublasLtMatmulAlgoGetHeuristic");
   found.find(f.cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate");
@@ -37,7 +38,7 @@ const library& opened() {
 
 void check(status code, const char* call) {
   if (code == success) return;
-  constexpr status not_initialized = 1, alloc_failed = 3, not_supported = 15;
+  constexpr status not_initialized = 1, alloc_failed = 3;
   const char* advice = "";
   if (code == not_initialized) advice = "nvidia-smi shows whether the driver suits the library";
   if (code == alloc_failed) advice = "lower --gpu-memory-utilization";

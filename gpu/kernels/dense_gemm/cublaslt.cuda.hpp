@@ -1,6 +1,7 @@
 // The part of cuBLASLt's binary interface that library_gemm uses, and the library
 // itself, opened when first asked for: it need be neither there to build with nor there
-// to run. Names and values are those of cublasLt.h, the same in versions 11 to 13.
+// to run. Names and values are those of cublasLt.h, the same in versions 11 to 13; scales
+// of rows are known from version 12.9 on.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,6 +20,7 @@ using layout = void*;      // cublasLtMatrixLayout_t
 using preference = void*;  // cublasLtMatmulPreference_t
 
 inline constexpr status success = 0;
+inline constexpr status not_supported = 15;
 inline constexpr int compute_32f = 68;         // CUBLAS_COMPUTE_32F
 inline constexpr std::int32_t transposed = 1;  // CUBLAS_OP_T
 inline constexpr std::uint32_t bias_epilogue = 4;
@@ -31,7 +33,13 @@ enum operation_attribute : int {
   a_scale_pointer = 17,
   b_scale_pointer = 18,
   bias_data_type = 26,
+  a_scale_mode = 31,
+  b_scale_mode = 32,
 };
+
+/// CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F: a float for each row of A and column of B.
+inline constexpr std::int32_t row_scales = 3;
+inline constexpr std::size_t row_scales_version_min = 120900;
 
 /// cublasLtMatmulPreferenceAttributes_t
 enum preference_attribute : int {
@@ -59,6 +67,7 @@ struct candidate {
 struct functions {
   status (*cublasLtCreate)(handle*);
   const char* (*cublasLtGetStatusString)(status);
+  std::size_t (*cublasLtGetVersion)();
   status (*cublasLtMatmul)(handle, operation, const void* alpha, const void* a, layout,
                            const void* b, layout, const void* beta, const void* c, layout, void* d,
                            layout, const algorithm*, void* workspace, std::size_t bytes,

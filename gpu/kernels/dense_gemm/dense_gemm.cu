@@ -18,6 +18,10 @@ void check(const dense_product& p) {
            std::to_string(p.tokens) + ", " + std::to_string(p.outputs) + ", " +
            std::to_string(p.inputs) + " and " + std::to_string(p.multiprocessors));
   }
+  if (p.output_stride != 0 && p.output_stride < p.outputs) {
+    refuse("output_stride is " + std::to_string(p.output_stride) + "; it must be 0 or at least " +
+           std::to_string(p.outputs));
+  }
   if (p.inputs % 8 != 0) {
     refuse("inputs is " + std::to_string(p.inputs) + "; it must be a multiple of 8");
   }
@@ -30,10 +34,14 @@ void check(const dense_product& p) {
   }
 }
 
+int stride_of(const dense_product& p) {
+  return p.output_stride == 0 ? p.outputs : p.output_stride;
+}
+
 /// The library adds a bias of the output's type only, and needs rows of whole 16 bytes.
 bool takes_library(const dense_product& p) {
   return p.allow_library && !p.batch_invariant && library_gemm_available() && p.outputs % 8 == 0 &&
-         (p.bias == nullptr || p.output_type == p.type);
+         stride_of(p) % 8 == 0 && (p.bias == nullptr || p.output_type == p.type);
 }
 
 tile_plan plan_of(const dense_product& p) {
@@ -41,32 +49,34 @@ tile_plan plan_of(const dense_product& p) {
                     p.batch_invariant);
 }
 
-void launch_library(stream& on, const dense_product& p) {
+bool launch_library(stream& on, const dense_product& p) {
   library_product call;
   call.activations = p.activations;
   call.weights = p.weights;
   call.bias = p.bias;
   call.output = p.output;
+  call.output_stride = stride_of(p);
   call.tokens = p.tokens;
   call.outputs = p.outputs;
   call.inputs = p.inputs;
   call.type = p.type;
   call.output_type = p.output_type;
   call.workspace = p.workspace;
-  library_gemm(on, call);
+  return library_gemm(on, call);
 }
 
 }  // namespace
 
 gemm_needs dense_gemm_needs(const dense_product& product) {
   check(product);
-  if (takes_library(product)) return {library_workspace_bytes, 0};
-  return plan_of(product).needs();
+  gemm_needs needs = plan_of(product).needs();
+  if (takes_library(product)) needs |= {library_workspace_bytes, 0};
+  return needs;
 }
 
 void dense_gemm(stream& on, const dense_product& p) {
   check_workspace(p.workspace, dense_gemm_needs(p), "dense_gemm");
-  if (takes_library(p)) return launch_library(on, p);
+  if (takes_library(p) && launch_library(on, p)) return;
   tile_arguments t;
   t.activations = p.activations;
   t.weights = p.weights;
@@ -77,6 +87,7 @@ void dense_gemm(stream& on, const dense_product& p) {
   t.output.bias = p.bias;
   t.output.rows = p.tokens;
   t.output.columns = p.outputs;
+  t.output.stride = stride_of(p);
   if (p.type == dtype::float16) {
     launch_tiles<dense_operand<__half>>(on, t, plan_of(p), p.workspace);
   } else {

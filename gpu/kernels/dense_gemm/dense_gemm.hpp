@@ -17,7 +17,8 @@ struct dense_product {
   const void* activations = nullptr;  ///< [tokens, inputs] of `type`
   const void* weights = nullptr;      ///< [outputs, inputs] of `type`
   const void* bias = nullptr;         ///< [outputs] of `type`, or null
-  void* output = nullptr;             ///< [tokens, outputs] of `output_type`
+  void* output = nullptr;             ///< [tokens, output_stride] of `output_type`
+  int output_stride = 0;              ///< at least outputs; 0: outputs
   int tokens = 0;
   int outputs = 0;
   int inputs = 0;                       ///< a multiple of 8

@@ -89,6 +89,29 @@ TEST_CASE("dense products agree with sums in double, odd shapes too") {
   }
 }
 
+TEST_CASE("dense products leave what lies between their rows alone") {
+  for (const int outputs : {128, 130, 77}) {
+    for (const int stride : {outputs, outputs + 1, outputs + 6}) {
+      CAPTURE(outputs, stride);
+      dense_case c(dtype::float16, 70, outputs, 200);
+      c.output = device_array<float>(static_cast<std::size_t>(70 * stride));
+      c.output.upload(c.s, std::vector<float>(c.output.size(), -7.0F));
+      c.product.output = c.output.data();
+      c.product.output_stride = stride;
+      const std::vector<float> got = c.run();
+      std::vector<float> inside;
+      for (int i = 0; i < 70 * stride; ++i) {
+        if (i % stride < outputs) {
+          inside.push_back(got[static_cast<std::size_t>(i)]);
+        } else {
+          REQUIRE(got[static_cast<std::size_t>(i)] == -7.0F);
+        }
+      }
+      CHECK(c.error(inside) < float_sum_error);
+    }
+  }
+}
+
 TEST_CASE("dense products are right under every schedule, with shared tiles") {
   simt::for_each_schedule([&](const char* schedule) {
     INFO(schedule);
@@ -124,6 +147,9 @@ TEST_CASE("dense products refuse what does not fit, by name") {
   }
   SECTION("tokens") {
     c.product.tokens = 0;
+  }
+  SECTION("output stride") {
+    c.product.output_stride = 7;
   }
   CHECK_THROWS_AS(c.run(), input_error);
 }

@@ -9,7 +9,7 @@ namespace octavo::gpu {
 
 /// Where results go; passed by value to kernels.
 struct gemm_output {
-  void* values = nullptr;  ///< [rows, columns] of the kernel's type, or of float
+  void* values = nullptr;  ///< [rows, stride] of the kernel's type, or of float
   bool as_float = false;
   const void* bias = nullptr;            ///< [columns] of the kernel's type, or null
   const float* row_scales = nullptr;     ///< one, or [rows], or null
@@ -18,6 +18,7 @@ struct gemm_output {
   int column_scale_stride = 0;           ///< 0 where all columns share one scale
   int rows = 0;
   int columns = 0;
+  int stride = 0;  ///< of rows of values, in elements: at least columns
   float* partials = nullptr;
   int* counters = nullptr;
 };
@@ -48,12 +49,13 @@ struct alignas(4) value_pair {
   T y;
 };
 
-/// Writes output columns `column` and, where it is inside, `column` + 1.
+/// Writes output columns `column` and, where it is inside, `column` + 1. Pairs of a row
+/// are aligned where all rows' are.
 template <class T>
-__device__ void put_pair(T* row, int column, int columns, float2 value) {
+__device__ void put_pair(T* row, int column, const gemm_output& out, float2 value) {
   const T x = static_cast<T>(value.x);
   const T y = static_cast<T>(value.y);
-  if (columns % 2 == 0) {
+  if (out.stride % 2 == 0 && column + 1 < out.columns) {
     if constexpr (sizeof(T) == 4) {
       store_global(reinterpret_cast<float2*>(row + column), make_float2(x, y));
     } else {
@@ -62,7 +64,7 @@ __device__ void put_pair(T* row, int column, int columns, float2 value) {
     return;
   }
   store_global(row + column, x);
-  if (column + 1 < columns) store_global(row + column + 1, y);
+  if (column + 1 < out.columns) store_global(row + column + 1, y);
 }
 
 /// Scales, adds the bias and writes the sums of two neighbouring columns.
@@ -82,11 +84,11 @@ __device__ void put_sums(const gemm_output& out, int row, int column, float2 val
     value.x += to_float(load_global(bias + column));
     value.y += to_float(load_global(bias + next));
   }
-  const std::size_t start = static_cast<std::size_t>(row) * out.columns;
+  const std::size_t start = static_cast<std::size_t>(row) * out.stride;
   if (out.as_float) {
-    put_pair(static_cast<float*>(out.values) + start, column, out.columns, value);
+    put_pair(static_cast<float*>(out.values) + start, column, out, value);
   } else {
-    put_pair(static_cast<T*>(out.values) + start, column, out.columns, value);
+    put_pair(static_cast<T*>(out.values) + start, column, out, value);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <map>
 #include <mutex>
-#include <string>
+#include <optional>
 #include <tuple>
 
 #include "gpu/kernels/dense_gemm/cublaslt.cuda.hpp"
@@ -95,20 +95,24 @@ struct descriptors {
     if (p.activation_scale != nullptr) {
       set_operation(operation.handle, cublaslt::b_scale_pointer, p.activation_scale);
     }
-    make(weights, type_of(p.type), p.inputs, p.outputs);
-    make(activations, type_of(p.type), p.inputs, p.tokens);
-    make(output, type_of(p.output_type), p.outputs, p.tokens);
+    if (p.row_scales) {
+      set_operation(operation.handle, cublaslt::a_scale_mode, cublaslt::row_scales);
+      set_operation(operation.handle, cublaslt::b_scale_mode, cublaslt::row_scales);
+    }
+    make(weights, type_of(p.type), p.inputs, p.outputs, p.inputs);
+    make(activations, type_of(p.type), p.inputs, p.tokens, p.inputs);
+    make(output, type_of(p.output_type), p.outputs, p.tokens, p.output_stride);
   }
 
-  static void make(owned_layout& layout, cudaDataType_t type, int rows, int columns) {
+  static void make(owned_layout& layout, cudaDataType_t type, int rows, int columns, int leading) {
     check(calls().cublasLtMatrixLayoutCreate(&layout.handle, type, static_cast<std::uint64_t>(rows),
-                                             static_cast<std::uint64_t>(columns), rows),
+                                             static_cast<std::uint64_t>(columns), leading),
           "cublasLtMatrixLayoutCreate");
   }
 };
 
-cublaslt::algorithm search(cublaslt::handle library, const library_product& p,
-                           const descriptors& d) {
+/// Nothing where the library has no kernel.
+std::optional<cublaslt::algorithm> search(cublaslt::handle library, const descriptors& d) {
   owned_preference preference;
   check(calls().cublasLtMatmulPreferenceCreate(&preference.handle),
         "cublasLtMatmulPreferenceCreate");
@@ -119,35 +123,31 @@ cublaslt::algorithm search(cublaslt::handle library, const library_product& p,
   }
   cublaslt::candidate found{};
   int count = 0;
-  check(calls().cublasLtMatmulAlgoGetHeuristic(
-            library, d.operation.handle, d.weights.handle, d.activations.handle, d.output.handle,
-            d.output.handle, preference.handle, 1, &found, &count),
-        "cublasLtMatmulAlgoGetHeuristic");
-  if (count == 0) {
-    throw device_error("cublasLtMatmulAlgoGetHeuristic", current_device(),
-                       "no algorithm for " + std::to_string(p.tokens) + " x " +
-                           std::to_string(p.outputs) + " x " + std::to_string(p.inputs) + " of " +
-                           std::string(name_of(p.type)),
-                       "allow_library = false takes our own kernel");
-  }
+  const cublaslt::status answer = calls().cublasLtMatmulAlgoGetHeuristic(
+      library, d.operation.handle, d.weights.handle, d.activations.handle, d.output.handle,
+      d.output.handle, preference.handle, 1, &found, &count);
+  if (answer == cublaslt::not_supported) return std::nullopt;
+  check(answer, "cublasLtMatmulAlgoGetHeuristic");
+  if (count == 0 || found.state != cublaslt::success) return std::nullopt;
   return found.way;
 }
 
 /// The library's choice for a shape, asked for once: asking takes longer than a small
 /// product.
-cublaslt::algorithm algorithm_for(cublaslt::handle library, int device, const library_product& p,
-                                  const descriptors& d) {
-  using shape = std::tuple<int, int, int, int, dtype, dtype, bool>;
+std::optional<cublaslt::algorithm> algorithm_for(cublaslt::handle library, int device,
+                                                 const library_product& p, const descriptors& d) {
+  using shape = std::tuple<int, int, int, int, int, dtype, dtype, bool, bool>;
   static std::mutex lock;
-  static std::map<shape, cublaslt::algorithm> known;
-  const shape key{device, p.tokens, p.outputs, p.inputs, p.type, p.output_type, p.bias != nullptr};
+  static std::map<shape, std::optional<cublaslt::algorithm>> known;
+  const shape key{device, p.tokens,      p.outputs,         p.inputs,    p.output_stride,
+                  p.type, p.output_type, p.bias != nullptr, p.row_scales};
   const std::lock_guard guard(lock);
   // Prompts come in any length: forget rather than grow without end.
   constexpr std::size_t shapes_max = 4096;
   if (known.size() >= shapes_max && !known.contains(key)) known.clear();
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  return known[key] = search(library, p, d);
+  return known[key] = search(library, d);
 }
 
 }  // namespace
@@ -156,19 +156,36 @@ bool library_gemm_available() {
   return cublaslt::opened().problem.empty();
 }
 
-void library_gemm(stream& on, const library_product& p) {
+bool library_scales_rows() {
+  if (!library_gemm_available() ||
+      calls().cublasLtGetVersion() < cublaslt::row_scales_version_min) {
+    return false;
+  }
+  int major = 0;
+  int minor = 0;
+  const int device = current_device();
+  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+             "cudaDeviceGetAttribute");
+  cuda_check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
+             "cudaDeviceGetAttribute");
+  return major == 9 && minor == 0;
+}
+
+bool library_gemm(stream& on, const library_product& p) {
   cuda_use_device(on.device());
   check_workspace(p.workspace, {library_workspace_bytes, 0}, "library_gemm");
   cublaslt::handle library = handle_of(on.device());
   const descriptors d(p);
-  const cublaslt::algorithm algorithm = algorithm_for(library, on.device(), p, d);
+  const auto algorithm = algorithm_for(library, on.device(), p, d);
+  if (!algorithm) return false;
   const float one = 1.0F;
   const float zero = 0.0F;
   check(calls().cublasLtMatmul(library, d.operation.handle, &one, p.weights, d.weights.handle,
                                p.activations, d.activations.handle, &zero, p.output,
-                               d.output.handle, p.output, d.output.handle, &algorithm,
+                               d.output.handle, p.output, d.output.handle, &*algorithm,
                                p.workspace.data, library_workspace_bytes, cuda_stream(on)),
         "cublasLtMatmul");
+  return true;
 }
 
 }  // namespace octavo::gpu

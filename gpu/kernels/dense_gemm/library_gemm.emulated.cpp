@@ -9,7 +9,11 @@ bool library_gemm_available() {
   return false;
 }
 
-void library_gemm(stream&, const library_product&) {
+bool library_scales_rows() {
+  return false;
+}
+
+bool library_gemm(stream&, const library_product&) {
   throw device_error("library_gemm", 0, "the emulator has no cuBLASLt",
                      "ask library_gemm_available() first");
 }

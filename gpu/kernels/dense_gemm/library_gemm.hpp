@@ -14,7 +14,8 @@ struct library_product {
   const void* activations = nullptr;
   const void* weights = nullptr;
   const void* bias = nullptr;  ///< [outputs] of output_type, or null
-  void* output = nullptr;
+  void* output = nullptr;      ///< rows `output_stride` elements apart
+  int output_stride = 0;       ///< at least outputs
   int tokens = 0;
   int outputs = 0;
   int inputs = 0;
@@ -23,15 +24,20 @@ struct library_product {
   /// 8-bit floats only: one scale each, on the device. Null: 1.
   const float* activation_scale = nullptr;
   const float* weight_scale = nullptr;
+  /// Both have a scale for each row: [tokens] and [outputs]. See library_scales_rows.
+  bool row_scales = false;
   gemm_workspace workspace;
 };
 
 [[nodiscard]] bool library_gemm_available();
+/// Does the library take row_scales on the current device? From version 12.9 on, on sm_90.
+[[nodiscard]] bool library_scales_rows();
 
 /// What the library gets of a workspace: enough for its split-K kernels.
 inline constexpr std::size_t library_workspace_bytes = std::size_t{32} << 20;
 
-/// Queues the product. Throws device_error with the library's answer.
-void library_gemm(stream& on, const library_product& product);
+/// Queues the product; false where the library has no kernel for it, and nothing is queued.
+/// Throws device_error with the library's answer.
+[[nodiscard]] bool library_gemm(stream& on, const library_product& product);
 
 }  // namespace octavo::gpu

@@ -25,7 +25,7 @@ tile_arguments rows_of(const tile_arguments& t, int row0, int rows) {
   part.activations = static_cast<const element*>(t.activations) + skipped * t.inputs;
   const std::size_t width = t.output.as_float ? 4 : sizeof(typename Operand::result);
   part.output.values =
-      static_cast<unsigned char*>(t.output.values) + skipped * t.output.columns * width;
+      static_cast<unsigned char*>(t.output.values) + skipped * t.output.stride * width;
   if (t.output.row_scales != nullptr) {
     part.output.row_scales += row0 * t.output.row_scale_stride;
   }

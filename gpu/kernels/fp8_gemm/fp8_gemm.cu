@@ -46,12 +46,19 @@ void check(const fp8_product& p) {
   }
 }
 
-/// The library takes one scale for each operand, and outputs by 16.
+bool has_row_scales(const fp8_product& p) {
+  return p.weight_mode == fp8_weight_scales::channel &&
+         p.activation_mode == fp8_activation_scales::token;
+}
+
+/// The library takes one scale for each operand or, on some devices, for each of their rows;
+/// outputs by 16, and a bias of the output's type.
 bool takes_library(const fp8_product& p) {
-  return p.allow_library && !p.batch_invariant && library_gemm_available() && p.outputs % 16 == 0 &&
-         p.weight_mode == fp8_weight_scales::tensor &&
-         p.activation_mode == fp8_activation_scales::fixed &&
-         (p.bias == nullptr || p.output_type == p.type);
+  if (!p.allow_library || p.batch_invariant || !library_gemm_available()) return false;
+  if (p.outputs % 16 != 0 || (p.bias != nullptr && p.output_type != p.type)) return false;
+  const bool whole = p.weight_mode == fp8_weight_scales::tensor &&
+                     p.activation_mode == fp8_activation_scales::fixed;
+  return whole || (has_row_scales(p) && library_scales_rows());
 }
 
 tile_plan plan_of(const fp8_product& p) {
@@ -59,12 +66,13 @@ tile_plan plan_of(const fp8_product& p) {
                     fp8_operand<__half, true>::tile_rows_max);
 }
 
-void launch_library(stream& on, const fp8_product& p) {
+bool launch_library(stream& on, const fp8_product& p) {
   library_product call;
   call.activations = p.activations;
   call.weights = p.weights;
   call.bias = p.bias;
   call.output = p.output;
+  call.output_stride = p.outputs;
   call.tokens = p.tokens;
   call.outputs = p.outputs;
   call.inputs = p.inputs;
@@ -72,8 +80,9 @@ void launch_library(stream& on, const fp8_product& p) {
   call.output_type = p.output_type;
   call.activation_scale = p.activation_scales;
   call.weight_scale = p.weight_scales;
+  call.row_scales = has_row_scales(p);
   call.workspace = p.workspace;
-  library_gemm(on, call);
+  return library_gemm(on, call);
 }
 
 template <class T>
@@ -87,7 +96,7 @@ void launch_tiles_of(stream& on, const fp8_product& p) {
   t.output.as_float = p.output_type == dtype::float32;
   t.output.bias = p.bias;
   t.output.rows = p.tokens;
-  t.output.columns = p.outputs;
+  t.output.columns = t.output.stride = p.outputs;
   if (p.weight_mode == fp8_weight_scales::block) {
     t.scales = p.weight_scales;
     t.more_scales = p.activation_scales;
@@ -133,13 +142,14 @@ void fp8_quantize(stream& on, const fp8_quantization& work) {
 
 gemm_needs fp8_gemm_needs(const fp8_product& product) {
   check(product);
-  if (takes_library(product)) return {library_workspace_bytes, 0};
-  return plan_of(product).needs();
+  gemm_needs needs = plan_of(product).needs();
+  if (takes_library(product)) needs |= {library_workspace_bytes, 0};
+  return needs;
 }
 
 void fp8_gemm(stream& on, const fp8_product& p) {
   check_workspace(p.workspace, fp8_gemm_needs(p), "fp8_gemm");
-  if (takes_library(p)) return launch_library(on, p);
+  if (takes_library(p) && launch_library(on, p)) return;
   if (p.type == dtype::float16) {
     launch_tiles_of<__half>(on, p);
   } else {

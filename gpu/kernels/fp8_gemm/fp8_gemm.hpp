@@ -8,7 +8,8 @@
 // Our own kernel multiplies whole 32 inputs on tensor cores and adds each such product,
 // scaled, to float registers: the two-level sums that keep the limited accumulators of
 // 8-bit tensor cores from losing small terms (DeepGEMM; DeepSeek-V3, section 3.3). The
-// vendor's library does products with one scale a tensor.
+// vendor's library does products with one scale a tensor and, from version 12.9 on and on
+// sm_90, with one for each token and output.
 #pragma once
 
 #include "gpu/kernels/dense_gemm/gemm_workspace.hpp"

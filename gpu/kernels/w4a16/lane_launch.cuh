@@ -19,7 +19,7 @@ inline gemm_output output_of(const lane_product& p) {
   out.column_scales = p.weights.column_scales;
   out.column_scale_stride = p.weights.column_scale_stride;
   out.rows = p.tokens;
-  out.columns = p.weights.outputs;
+  out.columns = out.stride = p.weights.outputs;
   return out;
 }
 
@@ -33,6 +33,8 @@ few_tokens_arguments lane_arguments(const lane_weights& w) {
   t.group = w.group;
   t.blocks = (w.outputs + Codec::block_columns - 1) / Codec::block_columns;
   t.output.columns = w.outputs;
+  t.output.column_scales = w.column_scales;
+  t.output.column_scale_stride = w.column_scale_stride;
   return t;
 }
 
@@ -68,6 +70,32 @@ void launch_lane_tiles(stream& on, const lane_product& p, const void* activation
   launch_tiles<lane_operand<Codec>>(on, t, plan_lane_tiles(p, bits), workspace);
 }
 
+/// Writes the weights of `columns` outputs, from `first` on, which is a multiple of a
+/// block's columns.
+template <class Codec>
+void launch_dequantize(stream& on, const lane_weights& w, int first, int columns, void* values) {
+  constexpr int block = Codec::block_columns;
+  const few_tokens_arguments t = lane_arguments<Codec>(w);
+  const int slices = (w.inputs + lane_block_inputs - 1) / lane_block_inputs;
+  const launch_shape shape{
+      dim3(static_cast<unsigned>((columns + block - 1) / block),
+           static_cast<unsigned>((slices + dequantize_warps - 1) / dequantize_warps)),
+      dim3(dequantize_warps * 32)};
+  launch(on, shape, dequantize_lanes<Codec>, t, first / block,
+         static_cast<typename Codec::element*>(values));
+}
+
+template <class Codec>
+void launch_dense(stream& on, const lane_product& p, const void* activations,
+                  const gemm_workspace& workspace) {
+  const dense_plan plan = plan_dense(p);
+  for (int first = 0; first < p.weights.outputs; first += plan.columns) {
+    const dense_product turn = dense_turn(p, plan, first, activations, workspace);
+    launch_dequantize<Codec>(on, p.weights, first, turn.outputs, workspace.data);
+    dense_gemm(on, turn);
+  }
+}
+
 /// Puts activations in order where the weights need it, then multiplies.
 template <class Codec>
 void launch_lane_product(stream& on, const lane_product& p, int bits) {
@@ -76,24 +104,22 @@ void launch_lane_product(stream& on, const lane_product& p, int bits) {
   if (p.weights.order != nullptr) {
     gather_inputs(on, p.weights, p.type, p.activations, p.tokens, p.workspace.data);
     activations = p.workspace.data;
-    rest.data = static_cast<unsigned char*>(p.workspace.data) + gathered_bytes(p);
+    rest = past(p.workspace, gathered_bytes(p));
   }
-  if (path_of(p) == lane_path::few_tokens) {
+  const lane_path path = path_of(p);
+  if (path == lane_path::few_tokens) {
     launch_few_tokens<Codec>(on, p, activations, rest, bits);
+  } else if (path == lane_path::dense) {
+    launch_dense<Codec>(on, p, activations, rest);
   } else {
     launch_lane_tiles<Codec>(on, p, activations, rest, bits);
   }
 }
 
+/// All weights.
 template <class Codec>
 void launch_dequantize(stream& on, const lane_weights& w, void* values) {
-  const few_tokens_arguments t = lane_arguments<Codec>(w);
-  const int slices = (w.inputs + lane_block_inputs - 1) / lane_block_inputs;
-  const launch_shape shape{
-      dim3(static_cast<unsigned>(t.blocks),
-           static_cast<unsigned>((slices + dequantize_warps - 1) / dequantize_warps)),
-      dim3(dequantize_warps * 32)};
-  launch(on, shape, dequantize_lanes<Codec>, t, static_cast<typename Codec::element*>(values));
+  launch_dequantize<Codec>(on, w, 0, w.outputs, values);
 }
 
 }  // namespace octavo::gpu

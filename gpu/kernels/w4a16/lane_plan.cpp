@@ -25,7 +25,54 @@ void check_pointer(const char* kernel, const char* field, const void* pointer, b
   }
 }
 
+gemm_needs dense_needs(const lane_product& p) {
+  const dense_plan plan = plan_dense(p);
+  // The last turn may be smaller, and be shared out in another way.
+  const int last = (p.weights.outputs - 1) / plan.columns * plan.columns;
+  gemm_needs needs = dense_gemm_needs(dense_turn(p, plan, 0, nullptr, {}));
+  needs |= dense_gemm_needs(dense_turn(p, plan, last, nullptr, {}));
+  needs.bytes += plan.weight_bytes;
+  return needs;
+}
+
 }  // namespace
+
+gemm_needs needs_of(const lane_product& p, int bits) {
+  gemm_needs needs;
+  switch (path_of(p)) {
+    case lane_path::few_tokens:
+      needs = plan_few_tokens(p.weights.outputs, p.weights.inputs, bits, p.multiprocessors)
+                  .needs(lane_block_columns(bits));
+      break;
+    case lane_path::dense:
+      needs = dense_needs(p);
+      break;
+    default:
+      needs = plan_lane_tiles(p, bits).needs();
+  }
+  needs.bytes += gathered_bytes(p);
+  return needs;
+}
+
+dense_product dense_turn(const lane_product& p, const dense_plan& plan, int first,
+                         const void* activations, const gemm_workspace& workspace) {
+  const auto skipped = static_cast<std::size_t>(first);
+  dense_product turn;
+  turn.activations = activations;
+  turn.weights = workspace.data;
+  if (p.bias != nullptr) turn.bias = static_cast<const unsigned char*>(p.bias) + 2 * skipped;
+  const std::size_t width = p.output_type == dtype::float32 ? 4 : 2;
+  turn.output = static_cast<unsigned char*>(p.output) + skipped * width;
+  turn.output_stride = p.weights.outputs;
+  turn.tokens = p.tokens;
+  turn.outputs = std::min(plan.columns, p.weights.outputs - first);
+  turn.inputs = p.weights.inputs;
+  turn.type = p.type;
+  turn.output_type = p.output_type;
+  turn.multiprocessors = p.multiprocessors;
+  if (workspace.data != nullptr) turn.workspace = past(workspace, plan.weight_bytes);
+  return turn;
+}
 
 void check_lane_shape(const lane_product& p, const char* kernel) {
   const lane_weights& w = p.weights;
@@ -57,8 +104,8 @@ void check_lane_shape(const lane_product& p, const char* kernel) {
   if (p.path == lane_path::few_tokens && p.tokens > 8) {
     refuse(kernel, "path few_tokens takes up to 8 tokens, not " + std::to_string(p.tokens));
   }
-  if (p.path == lane_path::few_tokens && p.batch_invariant) {
-    refuse(kernel, "path few_tokens is not batch-invariant");
+  if (p.batch_invariant && (p.path == lane_path::few_tokens || p.path == lane_path::dense)) {
+    refuse(kernel, "paths few_tokens and dense are not batch-invariant");
   }
 }
 

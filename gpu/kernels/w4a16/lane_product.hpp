@@ -2,6 +2,7 @@
 // and 8-bit weights take.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "gpu/kernels/dense_gemm/gemm_workspace.hpp"
@@ -28,7 +29,14 @@ enum class lane_path {
   automatic,
   few_tokens,  ///< up to 8 tokens
   tiles,
+  dense,  ///< weights written out as 16-bit numbers, then dense_gemm
 };
+
+/// From so many tokens on the dense path is expected to take less time. Writing weights out
+/// and reading them back moves 4.5 bytes each, as long as 350 (A100) to 650 (H100)
+/// multiplications take; in return the library reaches some 80 % of a tensor core's peak
+/// where tiles that unpack codes reach 25 to 40 %.
+inline constexpr int lane_dense_tokens_min = 256;
 
 struct lane_product {
   const void* activations = nullptr;  ///< [tokens, source_inputs] of `type`
@@ -43,6 +51,10 @@ struct lane_product {
   /// Every row's result is the same bit for bit, whatever other rows there are.
   bool batch_invariant = false;
   lane_path path = lane_path::automatic;
+  /// Of the automatic path; it is never dense in batch-invariant mode.
+  int dense_tokens_min = lane_dense_tokens_min;
+  /// Of the workspace for weights written out at once: more are multiplied in turns.
+  std::size_t dense_bytes_max = std::size_t{64} << 20;
 };
 
 }  // namespace octavo::gpu

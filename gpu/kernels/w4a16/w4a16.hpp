@@ -2,8 +2,9 @@
 // in float. AWQ, GPTQ and compressed-tensors alike, by way of repack.hpp.
 //
 // Up to 8 tokens: few_tokens.cuh. More, and in batch-invariant mode always:
-// tile_gemm.cuh. Both read each weight once for 64 tokens. Past 256 tokens or so it
-// is faster to write the weights out (w4a16_dequantize) and use dense_gemm.
+// tile_gemm.cuh. Both read each weight once for 64 tokens. From 256 tokens on it is
+// faster to write weights out as 16-bit numbers, as many as the workspace holds at a
+// time, and to use dense_gemm.
 #pragma once
 
 #include "gpu/kernels/w4a16/lane_product.hpp"

@@ -21,7 +21,7 @@ enum class byte_code { int8, e4m3 };
 void w8a16(stream& on, byte_code code, const lane_product& product);
 
 /// Writes the weights as numbers of `type` to `values`, [outputs, inputs] with the
-/// inputs in the order of the layout. Column scales are not applied.
+/// inputs in the order of the layout.
 void w8a16_dequantize(stream& on, byte_code code, const lane_weights& weights, dtype type,
                       void* values);
 

@@ -65,6 +65,7 @@ TEST_CASE("8-bit products of every stored form agree with its dequantized weight
     check_case(stored, type, 8, lane_path::few_tokens);
     check_case(stored, type, 5, lane_path::tiles);
     check_case(stored, type, 33, lane_path::tiles);
+    check_case(stored, type, 33, lane_path::dense);
   }
 }
 
@@ -95,6 +96,7 @@ TEST_CASE("8-bit products are right under every schedule, with shared tiles") {
     INFO(schedule);
     check_case(stored, dtype::float16, 2, lane_path::few_tokens, 3);
     check_case(stored, dtype::bfloat16, 19, lane_path::tiles, 3);
+    check_case(stored, dtype::bfloat16, 19, lane_path::dense, 3);
   });
 }
 
@@ -115,8 +117,10 @@ TEST_CASE("8-bit products in batch-invariant mode do not depend on company") {
 
 TEST_CASE("8-bit weights written out are the dequantized weights, rounded") {
   for (const auto type : {element_type::i8, element_type::f8_e4m3}) {
+    // Scales of blocks, and of rows.
+    const bool blocks = GENERATE(true, false);
     stored_sample stored(10);
-    stored.make_bytes(type, 72, 320, 128, 128);
+    stored.make_bytes(type, 72, 320, blocks ? 128 : 1, blocks ? 128 : 320);
     stream s;
     device_weights weights(s, stored.matrix, dtype::bfloat16);
     device_array<std::uint16_t> values(72 * 320);
