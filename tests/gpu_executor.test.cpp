@@ -55,6 +55,13 @@ answer alone(const tiny_model& model, const std::vector<token_id>& prompt, std::
   return engine.of(1);
 }
 
+/// A model that two ranks can share.
+tiny_shape shared_by_two(tiny_shape shape) {
+  shape.heads = 8;
+  shape.kv_heads = shape.gemma ? 1 : 4;
+  return shape;
+}
+
 answer on_the_cpu(const tiny_model& model, const std::vector<token_id>& prompt,
                   std::int32_t max_tokens, const sampling_parameters& how) {
   cpu_executor_options options;
@@ -82,15 +89,17 @@ TEST_CASE("a device says greedily what the CPU says, beyond a window of 32") {
 
 TEST_CASE("on a device a request says the same alone, in company and in chunks") {
   const auto shape = GENERATE(llama_shape(false), gemma_shape());
-  const tiny_model model{shape};
+  const int ranks = GENERATE(1, 2);
+  const tiny_model model{shared_by_two(shape)};
   std::vector<answer> expected;
   for (unsigned i = 0; i < 4; ++i) {
     expected.push_back(
-        alone(model, random_tokens(20 + 7 * i, i), 12, i % 2 == 0 ? greedy() : seeded(i)));
+        alone(model, random_tokens(20 + 7 * i, i), 12, i % 2 == 0 ? greedy() : seeded(i), ranks));
   }
   for (const auto& [batched_tokens, run_ahead] : {std::pair{512, 1}, std::pair{7, 0}}) {
-    CAPTURE(shape.architecture, batched_tokens, run_ahead);
-    device_engine engine{model, {.batched_tokens = batched_tokens, .run_ahead = run_ahead}};
+    CAPTURE(shape.architecture, ranks, batched_tokens, run_ahead);
+    device_engine engine{
+        model, {.batched_tokens = batched_tokens, .run_ahead = run_ahead, .ranks = ranks}};
     for (unsigned i = 0; i < 4; ++i) {
       engine.submit(i, random_tokens(20 + 7 * i, i), 12, i % 2 == 0 ? greedy() : seeded(i));
     }
@@ -140,10 +149,8 @@ TEST_CASE("on a device samples of one request fork and diverge") {
 }
 
 TEST_CASE("two ranks on devices say greedily what one says") {
-  tiny_shape shape = GENERATE(llama_shape(false), gemma_shape());
-  shape.heads = 8;
-  shape.kv_heads = shape.gemma ? 1 : 4;
-  const tiny_model model{shape};
+  const auto shape = GENERATE(llama_shape(false), gemma_shape());
+  const tiny_model model{shared_by_two(shape)};
   const auto prompt = random_tokens(45, 3);
   device_engine engine{model, {.run_ahead = GENERATE(0, 1), .ranks = 2}};
   engine.submit(1, prompt, 20, greedy());
@@ -234,9 +241,10 @@ TEST_CASE("a device that runs ahead stops where it stops without") {
 
 TEST_CASE("on a device steps that run as graphs say what steps launched one by one say") {
   const auto shape = GENERATE(llama_shape(false), gemma_shape());
-  const tiny_model model{shape};
-  device_engine as_graphs{model, {}};
-  device_engine eager{model, {.enforce_eager = true}};
+  const int ranks = GENERATE(1, 2);
+  const tiny_model model{shared_by_two(shape)};
+  device_engine as_graphs{model, {.ranks = ranks}};
+  device_engine eager{model, {.ranks = ranks, .enforce_eager = true}};
   for (device_engine* engine : {&as_graphs, &eager}) {
     // Rows go from 5, which are padded to 8, down to 1.
     for (unsigned i = 0; i < 5; ++i) {
@@ -246,7 +254,7 @@ TEST_CASE("on a device steps that run as graphs say what steps launched one by o
     engine->run();
   }
   for (unsigned i = 0; i < 5; ++i) {
-    CAPTURE(shape.architecture, i);
+    CAPTURE(shape.architecture, ranks, i);
     REQUIRE(eager.of(i).tokens.size() == 5 + 4 * i);
     CHECK(as_graphs.of(i) == eager.of(i));
   }

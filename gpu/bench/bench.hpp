@@ -83,5 +83,6 @@ void bench_prefill_attention(bench_context& c);
 void bench_dense_gemm(bench_context& c);
 void bench_w4a16(bench_context& c);
 void bench_fp8_gemm(bench_context& c);
+void bench_all_reduce(bench_context& c);
 
 }  // namespace octavo::gpu

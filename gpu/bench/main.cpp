@@ -24,6 +24,7 @@ int main() {
     bench_w4a16(c);
     bench_dense_gemm(c);
     bench_fp8_gemm(c);
+    bench_all_reduce(c);
     for (const bench_result& r : c.results) {
       said["results"].push_back({{"kernel", r.kernel},
                                  {"shape", r.shape},

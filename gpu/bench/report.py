@@ -45,6 +45,8 @@ def peer_key(kernel, shape):
             return None
         return (kernel, shape["batch"], shape["rows"], shape["tokens"] - shape["rows"],
                 shape["heads"], shape["kv_heads"])
+    if "m" not in shape:
+        return None
     return ("gemm", shape["m"], shape["n"], shape["k"])
 
 
@@ -68,6 +70,8 @@ def add_comparisons(bench, torch, peers):
 def shape_text(shape):
     if "m" in shape:
         return f"{shape['m']} x {shape['n']} x {shape['k']}"
+    if "ranks" in shape:
+        return f"{shape['rows']} x {shape['width']} of {shape['ranks']} ranks"
     return (f"{shape['batch']} x {shape['tokens']} tokens, {shape['heads']}/{shape['kv_heads']} "
             f"heads, kv {shape['kv_type']}")
 

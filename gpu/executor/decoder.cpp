@@ -125,6 +125,7 @@ void decoder::forward_as_graph(stream& on, const step_plan& plan, const step_arr
   bool wide = false;
   for (std::size_t g = 0; g < plan.groups(); ++g) wide = wide || plan.counts(g).wide > 0;
   const std::pair key{plan.rows(), wide};
+  if (options_.others != nullptr) options_.others->require_working();
   auto found = graphs_.find(key);
   if (found == graphs_.end()) {
     found = graphs_.emplace(key, capture(on, [&] { forward(on, plan, arrays); })).first;
@@ -148,9 +149,7 @@ void decoder::embed_tokens(stream& on, const step_plan& plan, const step_arrays&
   p.output = options_.ranks == 1 ? residual_.data() : next_partial();
   embed(p, on);
   if (options_.ranks == 1) return;
-  const auto count = static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.width);
-  options_.others->sum(on, options_.rank, static_cast<const float*>(p.output), count,
-                       dtype::float32, residual_.data());
+  options_.others->sum(on, options_.rank, last_partial(p.rows), dtype::float32, residual_.data());
 }
 
 float* decoder::next_partial() {
@@ -158,8 +157,12 @@ float* decoder::next_partial() {
   return partial_[turn_].data();
 }
 
-// Takes a branch, normed where it has a norm of its own, into the residual stream, and
-// norms that for the products to come.
+partial_rows decoder::last_partial(int rows) {
+  return {rows, static_cast<int>(config_.hidden_size), partial_[turn_].data()};
+}
+
+// Takes a branch that project() left, normed where it has a norm of its own, into the
+// residual stream, and norms that for the products to come.
 void decoder::norm(stream& on, int rows, const void* branch, const device_array<float>& branch_norm,
                    const device_array<float>& weight) {
   rms_norm_params p;
@@ -172,19 +175,23 @@ void decoder::norm(stream& on, int rows, const void* branch, const device_array<
   p.input_weight = branch == nullptr ? nullptr : branch_norm.data();
   p.weight = weight.data();
   p.output = normed_.data();
-  rms_norm(p, on);
+  take_branch(on, p);
 }
 
-// branch_ = the sum over ranks of the products with their parts of `by`.
+// rms_norm(), its input summed over ranks first, if there is one.
+void decoder::take_branch(stream& on, const rms_norm_params& p) {
+  if (p.input == nullptr || options_.ranks == 1) return rms_norm(p, on);
+  options_.others->sum_and_norm(on, options_.rank, last_partial(p.rows), p, branch_.data());
+}
+
+// branch_ = the products with `by`; of several ranks, each leaves its part of them, which
+// take_branch() sums.
 void decoder::project(stream& on, const device_linear& by, const void* from, int rows) {
   if (options_.ranks == 1) {
     by.multiply(on, products_, from, rows, branch_.data(), options_.type);
     return;
   }
-  float* partial = next_partial();
-  by.multiply(on, products_, from, rows, partial, dtype::float32);
-  const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(by.outputs());
-  options_.others->sum(on, options_.rank, partial, count, options_.type, branch_.data());
+  by.multiply(on, products_, from, rows, next_partial(), dtype::float32);
 }
 
 // Norms and turns queries and keys, and puts keys and values into their pages.
@@ -281,6 +288,13 @@ void decoder::compute_logits(stream& on, const step_plan& plan, const step_array
   n.input = branch_.data();
   n.residual = residual_.data();
   n.input_weight = last.post_mlp_norm.data();
+  if (options_.ranks > 1) {
+    // The sum is one of all rows, whichever of them are looked at.
+    n.rows = plan.rows();
+    take_branch(on, n);
+    n.rows = rows;
+    n.input = n.input_weight = nullptr;
+  }
   n.weight = weights_.output_norm.data();
   n.row_ids = arrays.numbers(plan.logit_ids());
   n.output = normed_.data();

@@ -48,7 +48,8 @@ class decoder {
   void forward(stream& on, const step_plan& plan, const step_arrays& arrays);
 
   /// The same for a padded step (step_plan::prepare_padded): the first of its shape is
-  /// captured, later ones are launched as one. For one rank.
+  /// captured, later ones are launched as one. Of several ranks, with a communicator that
+  /// can be captured.
   void forward_as_graph(stream& on, const step_plan& plan, const step_arrays& arrays);
 
   /// The tokens of the last step, as whoever chooses them on the device writes them here:
@@ -71,6 +72,7 @@ class decoder {
   void reserve_workspace(stream& on);
   void embed_tokens(stream& on, const step_plan& plan, const step_arrays& arrays);
   [[nodiscard]] float* next_partial();
+  [[nodiscard]] partial_rows last_partial(int rows);
   void place_heads(stream& on, const step_plan& plan, const step_arrays& arrays,
                    const device_layer& layer, std::int64_t number);
   void attend(stream& on, const step_plan& plan, const step_arrays& arrays,
@@ -79,6 +81,7 @@ class decoder {
   void project(stream& on, const device_linear& by, const void* from, int rows);
   void norm(stream& on, int rows, const void* branch, const device_array<float>& branch_norm,
             const device_array<float>& weight);
+  void take_branch(stream& on, const rms_norm_params& p);
   void compute_logits(stream& on, const step_plan& plan, const step_arrays& arrays);
 
   const device_weights& weights_;

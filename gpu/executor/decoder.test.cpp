@@ -4,9 +4,14 @@
 #include "gpu/executor/decoder.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <numeric>
 #include <string>
 
+#include "core/error.hpp"
 #include "gpu/executor/event_communicator.hpp"
+#include "gpu/executor/peer_communicator.hpp"
 #include "gpu/executor/rank_threads.hpp"
 #include "gpu/simt/schedules.hpp"
 #include "tests/support/catch.hpp"
@@ -25,7 +30,25 @@ struct way_to_compute {
   dtype type = dtype::float16;
   bool fp8_products = false;
   int dense_tokens_min = lane_dense_tokens_min;
+  /// Of peer_communicator, with a device for each rank; 0: event_communicator on one device.
+  std::size_t payload_bytes = 0;
 };
+
+std::vector<int> devices_of(const way_to_compute& how) {
+  std::vector<int> devices(static_cast<std::size_t>(how.ranks), 0);
+  if (how.payload_bytes > 0) std::iota(devices.begin(), devices.end(), 0);
+  return devices;
+}
+
+/// Of an emulated machine always.
+bool devices_reach_each_other() {
+  return devices().size() >= 2 && path_between(0, 1) != peer_path::none;
+}
+
+std::unique_ptr<communicator> communicator_of(const way_to_compute& how) {
+  if (how.payload_bytes == 0) return std::make_unique<event_communicator>(how.ranks);
+  return std::make_unique<peer_communicator>(devices_of(how), how.payload_bytes);
+}
 
 /// One rank's pass over the chunks, all of whose rows want logits.
 class rank_run {
@@ -41,11 +64,12 @@ class rank_run {
                   static_cast<int>(source.config().vocab_size), others, how.dense_tokens_min},
                  on_) {
     pools_.allocate(blocks);
+    for (const int other : devices_of(how)) enable_peer_access(current_device(), other);
   }
 
-  void forward(const step_plan& plan) {
+  void forward(const step_plan& plan, bool as_graph = false) {
     arrays_.upload(plan, on_);
-    decoder_.forward(on_, plan, arrays_);
+    as_graph ? decoder_.forward_as_graph(on_, plan, arrays_) : decoder_.forward(on_, plan, arrays_);
     logits_.resize(static_cast<std::size_t>(plan.logit_rows() * weights_.config.vocab_size));
     copy_to_host(on_, logits_.data(), decoder_.logits(), logits_.size() * sizeof(float));
     on_.synchronize();
@@ -77,38 +101,65 @@ std::vector<model::decoder_batch> chunks_of(const std::vector<token_id>& tokens,
   return batches;
 }
 
+/// Ranks of a model, and what they need to run a sequence.
+class group_run {
+ public:
+  group_run(const std::string& name, way_to_compute how)
+      : source_(model::checkpoint::open(tiny_model_folder(name))),
+        limits_{static_cast<int>(how.chunk), static_cast<int>(how.chunk), 128, 4},
+        plan_{source_.config(), how.ranks, {how.type, how.type, false}, limits_},
+        others_(communicator_of(how)),
+        ranks_(static_cast<std::size_t>(how.ranks)),
+        threads_(devices_of(how)) {
+    for (auto& table : state_.tables) {
+      for (std::int32_t i = 0; i < 8; ++i) {
+        table.emplace_back(&table == &state_.tables[0] ? 15 - i : i);
+      }
+    }
+    run([&](int rank) {
+      of(rank) = std::make_unique<rank_run>(source_, how, rank, plan_, limits_,
+                                            how.ranks > 1 ? others_.get() : nullptr);
+    });
+  }
+  ~group_run() {
+    threads_.run([&](int rank) { of(rank).reset(); });
+  }
+
+  [[nodiscard]] const model::slot& state() const { return state_; }
+  step_plan& plan() { return plan_; }
+  std::unique_ptr<rank_run>& of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+
+  void run(const std::function<void(int)>& work) {
+    threads_.run(work, [&] { others_->abandon(); });
+  }
+
+  /// Runs what was planned; the logits, which all ranks must have.
+  const std::vector<float>& forward(bool as_graph = false) {
+    run([&](int rank) { of(rank)->forward(plan_, as_graph); });
+    for (const auto& rank : ranks_) CHECK(rank->logits() == ranks_[0]->logits());
+    return ranks_[0]->logits();
+  }
+
+ private:
+  model::checkpoint source_;
+  // Every row wants logits, so there is room for as many sequences.
+  step_limits limits_;
+  model::slot state_;
+  step_plan plan_;
+  std::unique_ptr<communicator> others_;
+  std::vector<std::unique_ptr<rank_run>> ranks_;
+  rank_threads threads_;
+};
+
 std::vector<float> compute(const std::string& name, const std::vector<token_id>& tokens,
                            way_to_compute how) {
-  const auto source = model::checkpoint::open(tiny_model_folder(name));
-  model::slot state;
-  for (auto& table : state.tables) {
-    for (std::int32_t i = 0; i < 8; ++i) {
-      table.emplace_back(&table == &state.tables[0] ? 15 - i : i);
-    }
-  }
-  // Every row wants logits, so there is room for as many sequences.
-  const int rows = static_cast<int>(how.chunk);
-  const step_limits limits{rows, rows, 128, 4};
-  step_plan plan{source.config(), how.ranks, {how.type, how.type, false}, limits};
-  event_communicator others{how.ranks};
-  std::vector<std::unique_ptr<rank_run>> ranks(static_cast<std::size_t>(how.ranks));
-  rank_threads threads{std::vector<int>(ranks.size(), 0)};
-  const auto abandon = [&] { others.abandon(); };
-  threads.run(
-      [&](int rank) {
-        ranks[static_cast<std::size_t>(rank)] = std::make_unique<rank_run>(
-            source, how, rank, plan, limits, how.ranks > 1 ? &others : nullptr);
-      },
-      abandon);
+  group_run group{name, how};
   std::vector<float> out;
-  for (const model::decoder_batch& batch : chunks_of(tokens, state, how.chunk)) {
-    plan.prepare(batch);
-    threads.run([&](int rank) { ranks[static_cast<std::size_t>(rank)]->forward(plan); }, abandon);
-    const auto& logits = ranks[0]->logits();
+  for (const model::decoder_batch& batch : chunks_of(tokens, group.state(), how.chunk)) {
+    group.plan().prepare(batch);
+    const auto& logits = group.forward();
     out.insert(out.end(), logits.begin(), logits.end());
-    for (const auto& rank : ranks) CHECK(rank->logits() == logits);
   }
-  threads.run([&](int rank) { ranks[static_cast<std::size_t>(rank)].reset(); });
   return out;
 }
 
@@ -148,6 +199,28 @@ TEST_CASE("two ranks compute what one does") {
   const auto name = GENERATE(as<std::string>{}, "llama3", "qwen2", "gemma3", "awq_group32",
                              "gptq4_v1_act_order", "fp8_tensor");
   check_logits(name, 0.008, {.ranks = 2, .chunk = 25});
+}
+
+// Ten of these models' rows at a time.
+TEST_CASE("ranks that meet on their devices compute what one does") {
+  if (!devices_reach_each_other()) return;
+  const auto name = GENERATE(as<std::string>{}, "llama3", "gemma3", "awq_group32");
+  check_logits(name, 0.008, {.ranks = 2, .chunk = 25, .payload_bytes = 2560});
+}
+
+TEST_CASE("a rank that fails between its peers' graphs leaves none of them waiting") {
+  if (!devices_reach_each_other()) return;
+  group_run group{"llama3", {.ranks = 2, .chunk = 2, .payload_bytes = 2560}};
+  const auto steps = chunks_of(expected_of("llama3").tokens, group.state(), 1);
+  group.plan().prepare_padded(steps[0], 1);
+  const auto logits = group.forward(true);
+  CHECK(group.forward(true) == logits);
+  const auto work = [&](int rank) {
+    if (rank == 1) throw input_error("rank 1 is out");
+    group.of(rank)->forward(group.plan(), true);
+  };
+  CHECK_THROWS_WITH(group.run(work), "rank 1 is out");
+  CHECK_THROWS_AS(group.forward(true), device_error);
 }
 
 TEST_CASE("bfloat16 activations cost eight times the rounding of float16") {

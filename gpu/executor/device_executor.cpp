@@ -62,7 +62,11 @@ device_executor::device_executor(const model::checkpoint& source, model::tokeniz
     plan = std::make_unique<step_plan>(config_, ranks, choice,
                                        limits_of(options_, first.multiprocessors));
   }
-  if (ranks > 1) others_ = make_communicator(options_.devices, options_.batch_invariant);
+  if (ranks > 1) {
+    const auto sum_bytes_max = static_cast<std::size_t>(options_.max_num_batched_tokens) *
+                               static_cast<std::size_t>(config_.hidden_size) * sizeof(float);
+    others_ = make_communicator(options_.devices, sum_bytes_max, options_.batch_invariant);
+  }
   ranks_.resize(options_.devices.size());
   threads_ = std::make_unique<rank_threads>(options_.devices);
   on_all_ranks([&](int rank) { load_rank(source, rank); });
@@ -190,7 +194,8 @@ void device_executor::start(flight& of, const flight* before) {
   on_all_ranks([&](int rank) { queue_on_rank(of, rank); });
 }
 
-// Steps of decodes alone run as graphs: of each power of two of rows there is one.
+// Steps of decodes alone run as graphs: of each power of two of rows there is one. All ranks
+// run the step in the same way.
 void device_executor::prepare(flight& of, const flight* before) {
   const model::decoder_batch batch = model::batch_of(*of.plan, generations_.slots());
   find_sources(batch, before);
@@ -200,7 +205,8 @@ void device_executor::prepare(flight& of, const flight* before) {
   const bool decodes = batch.tokens.size() == batch.sequences.size() &&
                        batch.tokens.size() == batch.logit_rows.size();
   const int most = std::min(options_.max_num_batched_tokens, options_.max_num_seqs);
-  of.as_graph = decodes && !options_.enforce_eager && threads_->size() == 1 && padded <= most;
+  const bool capturable = others_ == nullptr || others_->capturable();
+  of.as_graph = decodes && !options_.enforce_eager && capturable && padded <= most;
   step_plan& plan = *plans_[of.turn];
   of.as_graph ? plan.prepare_padded(batch, padded, sources_) : plan.prepare(batch, sources_);
 }

@@ -1,6 +1,6 @@
 // The executor that computes on devices: it follows the plans, runs the decoder of each
 // rank of a tensor-parallel group, and samples. With several devices each has a host
-// thread of its own; what they compute is added up in rank order.
+// thread of its own.
 //
 // A step starts when it is submitted. One that was planned ahead is queued behind the
 // step that runs, which may still have to choose the tokens it begins with: they go from
@@ -41,7 +41,8 @@ struct device_executor_options {
   std::int32_t max_num_batched_tokens = 0;
   std::int32_t max_num_seqs = 0;
   std::int32_t max_model_len = 0;
-  /// Bits of a sequence do not depend on its company, chunks or hits; slower.
+  /// Bits of a sequence do not depend on its company, chunks or hits; slower. Ranks' sums
+  /// are then taken in rank order whatever their size, never by NCCL.
   bool batch_invariant = false;
   /// Launch kernels one by one, never as graphs.
   bool enforce_eager = false;

@@ -6,7 +6,6 @@
 
 #include "core/error.hpp"
 #include "gpu/kernels/rank_sum/rank_sum.hpp"
-#include "gpu/runtime/device.hpp"
 
 namespace octavo::gpu {
 
@@ -31,8 +30,7 @@ void event_communicator::wait_for_all(std::unique_lock<std::mutex>& lock) {
     changed_.notify_all();
   }
   changed_.wait(lock, [&] { return abandoned_ || meetings_ > meeting; });
-  if (!abandoned_) return;
-  throw device_error("event_communicator", current_device(), "another rank failed", "");
+  require_working();
 }
 
 // Twice around the host's barrier: first everyone's part and event are there, then
@@ -53,12 +51,12 @@ std::vector<const float*> event_communicator::meet(stream& on, int rank, const f
   return parts;
 }
 
-void event_communicator::sum(stream& on, int rank, const float* partial, std::size_t count,
-                             dtype type, void* output) {
-  const auto parts = meet(on, rank, partial);
+void event_communicator::sum(stream& on, int rank, const partial_rows& partial, dtype type,
+                             void* output) {
+  const auto parts = meet(on, rank, partial.values);
   rank_sum_params p;
   p.ranks = static_cast<int>(parts.size());
-  p.count = static_cast<std::int64_t>(count);
+  p.count = static_cast<std::int64_t>(partial.count());
   std::ranges::copy(parts, p.parts);
   p.type = type;
   p.output = output;

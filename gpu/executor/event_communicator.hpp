@@ -1,6 +1,6 @@
-// A communicator over memory that all ranks can read: the devices order themselves by
-// events, and each rank adds up for itself, in rank order. Exact and simple; for groups
-// without NCCL, and for the emulator.
+// A communicator over memory that all ranks can read: hosts meet, the devices order
+// themselves by events, and each rank adds up for itself, in rank order. Exact and simple;
+// for ranks that share a device, where kernels must not wait for each other.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@ class event_communicator final : public communicator {
   /// Throws input_error for more ranks than a kernel can read.
   explicit event_communicator(int ranks);
 
-  void sum(stream& on, int rank, const float* partial, std::size_t count, dtype type,
-           void* output) override;
+  void sum(stream& on, int rank, const partial_rows& partial, dtype type, void* output) override;
   void gather(stream& on, int rank, const float* part, std::size_t count, float* output) override;
+  [[nodiscard]] bool capturable() const override { return false; }
   [[nodiscard]] bool reads_peers() const override { return true; }
   void abandon() override;
 
@@ -42,7 +42,6 @@ class event_communicator final : public communicator {
   std::condition_variable changed_;
   int arrived_ = 0;
   std::uint64_t meetings_ = 0;
-  bool abandoned_ = false;
 };
 
 }  // namespace octavo::gpu

@@ -1,6 +1,7 @@
 // The communicator that suits the ranks' devices.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -8,11 +9,15 @@
 
 namespace octavo::gpu {
 
-/// NCCL's where it can be used, else, emulated, or where sums must be taken in rank
-/// order whatever their size (batch_invariant), event_communicator. `devices[r]` is rank
-/// r's. Throws input_error for more ranks than event_communicator takes, device_error
-/// where NCCL fails to set up.
+/// peer_communicator where all devices reach each other's memory, with NCCL for sums of
+/// more than a few megabytes; NCCL alone where they do not, or are many and not linked; where
+/// ranks share a device, event_communicator. NCCL is left out where it cannot be used, and
+/// where sums must be taken in rank order whatever their size (batch_invariant).
+///
+/// `devices[r]` is rank r's; a sum has at most `sum_bytes_max` of float32. Throws input_error
+/// for more ranks than can be, device_error where devices or NCCL fail to set up.
 [[nodiscard]] std::unique_ptr<communicator> make_communicator(const std::vector<int>& devices,
+                                                              std::size_t sum_bytes_max,
                                                               bool batch_invariant);
 
 }  // namespace octavo::gpu

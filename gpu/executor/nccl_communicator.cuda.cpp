@@ -6,6 +6,7 @@
 #include "gpu/kernels/rank_sum/rank_sum.hpp"
 #include "gpu/runtime/cuda_check.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/runtime/memory.hpp"
 #include "gpu/runtime/vendor_library.hpp"
 
 namespace octavo::gpu {
@@ -125,30 +126,24 @@ void nccl_communicator::connect() {
 
 nccl_communicator::member& nccl_communicator::working(int rank) {
   member& m = *members_.at(static_cast<std::size_t>(rank));
-  if (abandoned_) {
-    throw device_error("nccl_communicator", m.device, "another rank failed", "");
-  }
+  require_working();
   nccl_result state = success;
   check(nccl().call.ncclCommGetAsyncError(m.handle, &state), "ncclCommGetAsyncError", m.device);
   check(state, "ncclCommGetAsyncError", m.device);
   return m;
 }
 
-void nccl_communicator::sum(stream& on, int rank, const float* partial, std::size_t count,
-                            dtype type, void* output) {
+void nccl_communicator::sum(stream& on, int rank, const partial_rows& partial, dtype type,
+                            void* output) {
   const std::lock_guard lock(members_.at(static_cast<std::size_t>(rank))->mutex);
   member& m = working(rank);
-  if (m.sums.size() < count) {
-    on.synchronize();
-    m.sums = device_array<float>(count);
-  }
-  check(nccl().call.ncclAllReduce(partial, m.sums.data(), count, float32, operation_sum, m.handle,
-                                  cuda_stream(on)),
+  check(nccl().call.ncclAllReduce(partial.values, partial.values, partial.count(), float32,
+                                  operation_sum, m.handle, cuda_stream(on)),
         "ncclAllReduce", m.device);
   rank_sum_params convert;
   convert.ranks = 1;
-  convert.count = static_cast<std::int64_t>(count);
-  convert.parts[0] = m.sums.data();
+  convert.count = static_cast<std::int64_t>(partial.count());
+  convert.parts[0] = partial.values;
   convert.type = type;
   convert.output = output;
   rank_sum(convert, on);

@@ -3,7 +3,6 @@
 // may change with their size.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -11,7 +10,6 @@
 #include <vector>
 
 #include "gpu/executor/communicator.hpp"
-#include "gpu/runtime/memory.hpp"
 
 namespace octavo::gpu {
 
@@ -26,10 +24,9 @@ class nccl_communicator final : public communicator {
   nccl_communicator(const nccl_communicator&) = delete;
   nccl_communicator& operator=(const nccl_communicator&) = delete;
 
-  /// Calls from within a graph's capture must have no larger count than one before it.
-  void sum(stream& on, int rank, const float* partial, std::size_t count, dtype type,
-           void* output) override;
+  void sum(stream& on, int rank, const partial_rows& partial, dtype type, void* output) override;
   void gather(stream& on, int rank, const float* part, std::size_t count, float* output) override;
+  [[nodiscard]] bool capturable() const override { return true; }
   [[nodiscard]] bool reads_peers() const override { return false; }
   void abandon() override;
 
@@ -38,7 +35,6 @@ class nccl_communicator final : public communicator {
     void* handle = nullptr;  ///< ncclComm_t
     int device = 0;
     std::timed_mutex mutex;  ///< held while work is queued: an abort must not come between
-    device_array<float> sums;
   };
 
   void connect();
@@ -46,7 +42,6 @@ class nccl_communicator final : public communicator {
   member& working(int rank);
 
   std::vector<std::unique_ptr<member>> members_;
-  std::atomic<bool> abandoned_ = false;
 };
 
 }  // namespace octavo::gpu

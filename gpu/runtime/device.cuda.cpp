@@ -88,11 +88,21 @@ memory_info device_memory() {
   return m;
 }
 
-void enable_peer_access(int from, int to) {
-  if (from == to) return;
+// Links carry atomics, buses do not.
+peer_path path_between(int from, int to) {
+  if (from == to) return peer_path::link;
   int possible = 0;
   cuda_check(cudaDeviceCanAccessPeer(&possible, from, to), "cudaDeviceCanAccessPeer");
-  if (possible == 0) {
+  if (possible == 0) return peer_path::none;
+  int atomics = 0;
+  cuda_check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, from, to),
+             "cudaDeviceGetP2PAttribute");
+  return atomics != 0 ? peer_path::link : peer_path::bus;
+}
+
+void enable_peer_access(int from, int to) {
+  if (from == to) return;
+  if (path_between(from, to) == peer_path::none) {
     throw device_error("enable_peer_access", from,
                        "it cannot reach the memory of device " + std::to_string(to),
                        "nvidia-smi topo -p2p r shows which devices can");

@@ -59,6 +59,12 @@ memory_info device_memory() {
   return {total - simt::allocated_bytes(chosen_device), total};
 }
 
+peer_path path_between(int from, int to) {
+  require_device("path_between", from);
+  require_device("path_between", to);
+  return peer_path::link;
+}
+
 void enable_peer_access(int from, int to) {
   require_device("enable_peer_access", from);
   require_device("enable_peer_access", to);

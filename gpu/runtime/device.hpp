@@ -34,6 +34,14 @@ int current_device();
 
 memory_info device_memory();
 
+/// How device `from` reaches the memory of device `to`, the slower first.
+enum class peer_path {
+  none,
+  bus,  ///< PCIe
+  link  ///< NVLink, or the same device
+};
+peer_path path_between(int from, int to);
+
 /// Lets kernels of device `from` read and write memory of device `to`.
 void enable_peer_access(int from, int to);
 

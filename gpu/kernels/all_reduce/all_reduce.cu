@@ -1,7 +1,11 @@
 // Checks parameters of all_reduce.hpp and chooses the instance of its kernel.
 #include "gpu/kernels/all_reduce/all_reduce.hpp"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "gpu/kernels/all_reduce/all_reduce.cuh"
+#include "gpu/kernels/all_reduce/peer_launching.hpp"
 #include "gpu/kernels/common/launching.hpp"
 #include "gpu/kernels/rms_norm/rms_norm.hpp"
 #include "gpu/runtime/launch.hpp"
@@ -11,63 +15,40 @@ namespace {
 
 constexpr const char* kernel = "all_reduce";
 
-std::size_t rounded_payload(std::size_t bytes) {
-  return (bytes + 15) / 16 * 16;
-}
-
 std::size_t payload_of(const all_reduce_params& p) {
   return static_cast<std::size_t>(p.rows) * static_cast<std::size_t>(p.width) * bytes_of(p.type);
 }
 
-void check_group(const peer_group& g) {
-  require_range(g.ranks, 1, all_reduce_ranks_max, kernel, "ranks");
-  require_range(g.rank, 0, g.ranks - 1, kernel, "rank");
-  require_range(g.blocks, 1, all_reduce_blocks_max, kernel, "blocks");
-  for (int r = 0; r < g.ranks; ++r) {
-    require_pointer(g.memory[r], kernel, "memory");
-    require_field(aligned_to(16, {g.memory[r]}), kernel, "memory", "not aligned",
-                  "multiples of 16");
-  }
-}
-
 void check(const peer_group& g, const all_reduce_params& p) {
-  check_group(g);
   require_range(p.rows, 0, 0x7fffffff, kernel, "rows");
   require_range(p.width, 1, norm_width_max, kernel, "width");
+  check_peers(g, payload_of(p), kernel);
   require_pointer(p.input, kernel, "input");
   if (p.residual == nullptr) require_pointer(p.output, kernel, "output");
   if (p.residual != nullptr && p.output != nullptr) require_pointer(p.weight, kernel, "weight");
   const bool known = p.weight_type == dtype::float32 || p.weight_type == p.output_type;
   require_field(known, kernel, "weight_type", std::string(name_of(p.weight_type)),
                 "float32 and output_type");
-  const bool same = p.type == dtype::float32 || p.residual == nullptr || p.type == p.output_type;
+  const bool same = p.type == dtype::float32 || p.type == p.output_type;
   require_field(same, kernel, "type", std::string(name_of(p.type)), "float32 and output_type");
-  require_field(
-      payload_of(p) <= g.payload_bytes, kernel, "rows * width in bytes",
-      std::to_string(payload_of(p)),
-      ("up to " + std::to_string(g.payload_bytes) + ", the group's payload_bytes").c_str());
 }
 
 template <class X, class T, class W, int count>
 void run(const peer_group& g, const all_reduce_params& p, stream& s) {
   all_reduce_arguments<X, T, W> a{};
-  for (int r = 0; r < g.ranks; ++r) a.flags[r] = static_cast<peer_flags*>(g.memory[r]);
-  a.payload_elements = rounded_payload(g.payload_bytes) / sizeof(X);
-  a.ranks = g.ranks;
-  a.rank = g.rank;
+  a.peers = memory_of(g);
   a.rows = p.rows;
   a.input = static_cast<const X*>(p.input);
   a.first.width = p.width;
   a.first.epsilon = p.epsilon;
-  if (p.residual == nullptr) {
-    a.sum = static_cast<X*>(p.output);
-  } else {
+  a.first.output = static_cast<T*>(p.output);
+  if (p.residual != nullptr) {
     a.first.residual = a.first.new_residual = p.residual;
     a.first.input_weight = static_cast<const W*>(p.input_weight);
     a.first.weight = static_cast<const W*>(p.weight);
-    a.first.output = static_cast<T*>(p.output);
   }
-  launch_shape shape{dim3(static_cast<unsigned>(g.blocks)), dim3(threads_for(p.width / count, 512)),
+  const int blocks = std::min(g.blocks, p.rows);
+  launch_shape shape{dim3(static_cast<unsigned>(blocks)), dim3(threads_for(p.width / count, 512)),
                      norm_shared_bytes(p.width)};
   shape.cooperative = true;
   shape.name = kernel;
@@ -84,8 +65,10 @@ void run(const peer_group& g, const all_reduce_params& p, stream& s) {
 
 template <class X, class T, class W>
 void choose_width(const peer_group& g, const all_reduce_params& p, stream& s) {
-  const bool by_four =
-      p.width % 4 == 0 && aligned_to(16, {p.input, p.residual, p.weight, p.input_weight, p.output});
+  // No more than four elements of each need: rows are then treated alike wherever they begin.
+  const bool by_four = p.width % 4 == 0 && aligned_to(4 * sizeof(X), {p.input}) &&
+                       aligned_to(4 * sizeof(T), {p.output}) && aligned_to(16, {p.residual}) &&
+                       aligned_to(4 * sizeof(W), {p.weight, p.input_weight});
   by_four ? run<X, T, W, 4>(g, p, s) : run<X, T, W, 1>(g, p, s);
 }
 
@@ -105,16 +88,13 @@ all_reduce_algorithm choose_algorithm(int ranks, std::size_t bytes) {
 void all_reduce(const peer_group& g, const all_reduce_params& p, stream& s) {
   check(g, p);
   if (p.rows == 0) return;
-  with_half_type(p.output_type, kernel, "output_type", [&](auto output) {
+  with_float_type(p.output_type, kernel, "output_type", [&](auto output) {
     using T = typename decltype(output)::type;
     with_float_type(p.type, kernel, "type", [&](auto exchanged) {
       using X = typename decltype(exchanged)::type;
       if constexpr (std::is_same_v<X, T> || std::is_same_v<X, float>) {
         p.weight_type == dtype::float32 ? choose_width<X, T, float>(g, p, s)
                                         : choose_width<X, T, T>(g, p, s);
-      } else {
-        // Plain sums do not look at output_type.
-        choose_width<X, X, float>(g, p, s);
       }
     });
   });

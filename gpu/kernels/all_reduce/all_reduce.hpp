@@ -5,44 +5,22 @@
 // and all read the sums; less traffic, one more wait. Either way a sum is taken in
 // float32 in the order of the ranks and then rounded to the exchanged type, so that
 // all ranks get the same bits whichever way was taken.
-//
-// Ranks wait for each other through flags. Each rank runs its launches on a stream and
-// thread of its own; all ranks must make the same calls, in the same order, with the
-// same rows, width, type and algorithm. A rank that waits half a minute for another
-// stops its kernel with an error.
 #pragma once
 
 #include <cstddef>
 
+#include "gpu/kernels/all_reduce/peer_group.hpp"
 #include "gpu/runtime/stream.hpp"
 #include "gpu/types.hpp"
 
 namespace octavo::gpu {
-
-inline constexpr int all_reduce_ranks_max = 8;
-inline constexpr int all_reduce_blocks_max = 64;
-
-/// The ranks and their shared memory; the same on all ranks but for `rank`.
-struct peer_group {
-  int ranks = 1;
-  int rank = 0;
-  /// Blocks of every launch; they must all fit on the device at once.
-  int blocks = 32;
-  /// Most that one call sums: rows * width elements of the exchanged type.
-  std::size_t payload_bytes = 0;
-  /// Of each rank: peer_memory_bytes(payload_bytes) on its device, 16-byte aligned,
-  /// reached by all, and zero before any rank's first call.
-  void* memory[all_reduce_ranks_max] = {};
-};
-
-std::size_t peer_memory_bytes(std::size_t payload_bytes);
 
 enum class all_reduce_algorithm { automatic, one_shot, two_shot };
 
 /// With x the sum over ranks of input[i], for each row i:
 ///   with a residual:   residual[i] += x, or norm(x) * input_weight where that is given;
 ///                      output[i] = norm(residual[i]) * weight
-///   without:           output[i] = x, of the exchanged type
+///   without:           output[i] = x
 /// The norm is that of rms_norm.hpp.
 struct all_reduce_params {
   all_reduce_algorithm algorithm = all_reduce_algorithm::automatic;
@@ -55,7 +33,7 @@ struct all_reduce_params {
   const void* input_weight = nullptr;   ///< [width], or null
   const void* weight = nullptr;         ///< [width]
   dtype weight_type = dtype::float32;   ///< float32 or output_type
-  dtype output_type = dtype::bfloat16;  ///< float16 or bfloat16; of normed output
+  dtype output_type = dtype::bfloat16;  ///< `type`; of a float32 exchange, any of the three
   void* output = nullptr;               ///< [rows, width]; null only with a residual: just the sum
 };
 

@@ -2,7 +2,9 @@
 // both algorithms, call after call; and that all ranks get the same bits.
 #include "gpu/kernels/all_reduce/all_reduce.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "core/error.hpp"
 #include "gpu/kernels/all_reduce/test_ranks.hpp"
@@ -74,6 +76,7 @@ struct reduction {
 template <class X, class T>
 struct rank_results {
   std::vector<X> sums;
+  std::vector<T> rounded;
   std::vector<float> residuals;
   std::vector<T> normed;
 };
@@ -87,6 +90,7 @@ rank_results<X, T> run_rank(const peer_group& g, const reduce_case& c, const red
   auto weight = on_device(s, of.weight);
   auto input_weight = on_device(s, of.input_weight);
   device_array<X> sums(input.size());
+  device_array<T> rounded(input.size());
   device_array<T> normed(input.size());
   all_reduce_params p;
   p.algorithm = algorithm;
@@ -95,7 +99,10 @@ rank_results<X, T> run_rank(const peer_group& g, const reduce_case& c, const red
   p.width = c.width;
   p.input = input.data();
   p.output = sums.data();
+  p.output_type = dtype_of<X>;
+  all_reduce(g, p, s);
   p.output_type = dtype_of<T>;
+  p.output = rounded.data();
   all_reduce(g, p, s);
   p.residual = residual.data();
   p.epsilon = epsilon;
@@ -103,7 +110,7 @@ rank_results<X, T> run_rank(const peer_group& g, const reduce_case& c, const red
   p.weight = weight.data();
   p.output = normed.data();
   all_reduce(g, p, s);
-  return {on_host(s, sums), on_host(s, residual), on_host(s, normed)};
+  return {on_host(s, sums), on_host(s, rounded), on_host(s, residual), on_host(s, normed)};
 }
 
 template <class T>
@@ -127,10 +134,12 @@ void check(const reduce_case& c) {
       });
     }
     CHECK(worst_error(results[0].sums, of.sums, 1e-30) == 0);
+    CHECK(worst_error(results[0].rounded, of.sums, 1e-5) < 1.01 * rounding_of<T>);
     CHECK(worst_error(results[0].residuals, of.residuals, 1) < 1e-6);
     CHECK(worst_error(results[0].normed, of.normed, 1e-3) < 1.01 * rounding_of<T>);
     for (const auto& r : results) {
       CHECK(same_bits(r.sums, results[0].sums));
+      CHECK(same_bits(r.rounded, results[0].rounded));
       CHECK(same_bits(r.residuals, results[0].residuals));
       CHECK(same_bits(r.normed, results[0].normed));
     }
@@ -148,7 +157,9 @@ TEST_CASE("all ranks get the same sums, which agree with float64") {
 }
 
 TEST_CASE("calls of different shapes may follow each other without a wait") {
-  const std::vector<reduce_case> calls{{2, 5, 64}, {2, 1, 16}, {2, 9, 64}, {2, 2, 8}, {2, 9, 33}};
+  // Of as many blocks as rows, 3 at most: blocks that sit out must keep count.
+  const std::vector<reduce_case> calls{{2, 5, 64}, {2, 1, 16}, {2, 9, 64},
+                                       {2, 2, 8},  {2, 1, 64}, {2, 9, 33}};
   std::vector<reduction<__half>> of;
   for (const auto& c : calls) of.emplace_back(c);
   simt::for_each_schedule([&](const char* name) {
@@ -164,7 +175,7 @@ TEST_CASE("calls of different shapes may follow each other without a wait") {
         outputs.emplace_back(inputs.back().size());
         all_reduce_params p;
         p.algorithm = i % 2 == 0 ? all_reduce_algorithm::two_shot : all_reduce_algorithm::one_shot;
-        p.type = dtype::float16;
+        p.type = p.output_type = dtype::float16;
         p.rows = calls[i].rows;
         p.width = calls[i].width;
         p.input = inputs.back().data();
@@ -181,6 +192,60 @@ TEST_CASE("calls of different shapes may follow each other without a wait") {
   });
 }
 
+TEST_CASE("a captured sum can be launched again and again, between others") {
+  const reduction<float> of({2, 3, 64});
+  const test_ranks peers(2, 3, of.sums.size() * sizeof(float));
+  std::atomic<int> wrong = 0;
+  peers.run([&](const peer_group& g) {
+    stream s;
+    auto input = on_device(s, of.inputs[static_cast<std::size_t>(g.rank)]);
+    device_array<float> sums(input.size());
+    all_reduce_params p;
+    p.type = p.output_type = dtype::float32;
+    p.rows = 3;
+    p.width = 64;
+    p.input = input.data();
+    p.output = sums.data();
+    graph both = capture(s, [&] {
+      for (const auto way : {all_reduce_algorithm::one_shot, all_reduce_algorithm::two_shot}) {
+        p.algorithm = way;
+        all_reduce(g, p, s);
+      }
+    });
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      sums.fill_zero(s);
+      both.launch(s);
+      const auto by_graph = on_host(s, sums);
+      sums.fill_zero(s);
+      all_reduce(g, p, s);
+      const auto alone = on_host(s, sums);
+      for (const auto* got : {&by_graph, &alone}) {
+        if (worst_error(*got, of.sums, 1e-30) > 0) ++wrong;
+      }
+    }
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("nobody waits for a group that was abandoned") {
+  test_ranks peers(2, 1, 64);
+  stream s;
+  auto x = on_device(s, std::vector<float>(8, 1.0F));
+  all_reduce_params p;
+  p.type = p.output_type = dtype::float32;
+  p.rows = 1;
+  p.width = 8;
+  p.input = p.output = x.data();
+  pinned_array<int> abandoned(1);
+  abandoned[0] = 0;
+  peer_group g = peers.of(0);
+  g.abandoned = abandoned.data();
+  all_reduce(g, p, s);
+  std::thread later([&] { std::atomic_ref(abandoned[0]).store(1); });
+  CHECK_NOTHROW(s.synchronize());
+  later.join();
+}
+
 #if !defined(OCTAVO_NATIVE_CUDA)  // the emulator alone can be told to wait less long
 TEST_CASE("a rank whose peer never comes ends with an error") {
   const auto former = simt::current_options().spin_seconds_max;
@@ -189,7 +254,7 @@ TEST_CASE("a rank whose peer never comes ends with an error") {
   stream s;
   auto x = on_device(s, std::vector<__half>(8, __half(1.0F)));
   all_reduce_params p;
-  p.type = dtype::float16;
+  p.type = p.output_type = dtype::float16;
   p.rows = 1;
   p.width = 8;
   p.input = x.data();
@@ -204,12 +269,12 @@ TEST_CASE("all_reduce refuses more than its group has room for") {
   const test_ranks peers(1, 1, 64);
   stream s;
   all_reduce_params p;
-  p.type = dtype::float16;
+  p.type = p.output_type = dtype::float16;
   p.rows = 5;
   p.width = 8;
   p.input = p.output = &p;
   CHECK_THROWS_WITH(all_reduce(peers.of(0), p, s),
-                    "all_reduce: rows * width in bytes is 80; allowed are up to 64, the group's "
+                    "all_reduce: a rank's part in bytes is 80; allowed are up to 64, the group's "
                     "payload_bytes");
   CHECK(choose_algorithm(8, 300 << 10) == all_reduce_algorithm::two_shot);
   CHECK(choose_algorithm(4, 300 << 10) == all_reduce_algorithm::one_shot);
