@@ -4,6 +4,7 @@
 
 #include "cpu/cpu_executor.hpp"
 #include "cpu/test_model.hpp"
+#include "gpu/simt/memory_map.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/small_engine.hpp"
 
@@ -21,6 +22,7 @@ struct engine_options {
   gpu::dtype kv_type = gpu::dtype::float16;
   bool sample_on_host = false;
   bool enforce_eager = false;
+  double utilization = 0.92;
 };
 
 std::unique_ptr<executor> device_of(const tiny_model& model, const engine_options& options) {
@@ -35,6 +37,8 @@ std::unique_ptr<executor> device_of(const tiny_model& model, const engine_option
   o.sample_on_host = options.sample_on_host;
   o.enforce_eager = options.enforce_eager;
   o.run_ahead = options.run_ahead > 0;
+  o.gpu_memory_utilization = options.utilization;
+  o.rehearsal_tokens_max = 20;
   o.generation.end_tokens = options.end_tokens;
   return std::make_unique<gpu::device_executor>(model::checkpoint::open(model.file()),
                                                 model.words(), std::move(o));
@@ -48,8 +52,8 @@ class device_engine : public small_engine {
 };
 
 answer alone(const tiny_model& model, const std::vector<token_id>& prompt, std::int32_t max_tokens,
-             const sampling_parameters& how) {
-  device_engine engine{model, {}};
+             const sampling_parameters& how, int ranks = 1) {
+  device_engine engine{model, {.ranks = ranks}};
   engine.submit(1, prompt, max_tokens, how);
   engine.run();
   return engine.of(1);
@@ -71,6 +75,15 @@ answer on_the_cpu(const tiny_model& model, const std::vector<token_id>& prompt,
   engine.run();
   return engine.of(1);
 }
+
+/// Emulated devices of other sizes, while it lives.
+struct small_devices {
+  explicit small_devices(std::size_t bytes_each) : bytes(bytes_each) {
+    gpu::simt::set_devices(2, bytes_each);
+  }
+  ~small_devices() { gpu::simt::set_devices(2, std::size_t{1} << 30); }
+  std::size_t bytes;
+};
 
 }  // namespace
 
@@ -176,7 +189,46 @@ TEST_CASE("a device that has no room for KV says so before it serves") {
   o.max_model_len = 64;
   CHECK_THROWS_WITH(
       gpu::device_executor(model::checkpoint::open(model.file()), model.words(), std::move(o)),
-      Catch::Matchers::ContainsSubstring("gpu_memory_utilization"));
+      Catch::Matchers::ContainsSubstring("--gpu-memory-utilization: 1e-09 of the 1 GiB") &&
+          Catch::Matchers::ContainsSubstring("no KV block of 0.00391 MiB is left") &&
+          Catch::Matchers::ContainsSubstring("lower --max-num-batched-tokens"));
+}
+
+TEST_CASE("a device that is full of KV has room for all that requests make it take") {
+  const small_devices devices{16 << 20};
+  const tiny_model model{llama_shape(false)};
+  const auto [ranks, enforce_eager] = GENERATE(std::pair{1, false}, std::pair{2, true});
+  CAPTURE(ranks, enforce_eager);
+  device_engine engine{
+      model, {.blocks = 0, .ranks = ranks, .enforce_eager = enforce_eager, .utilization = 1}};
+  // Two ranks on one device have blocks of half the size each.
+  const std::size_t block_bytes = std::size_t{2} * 2 * 2 * 16 * 16 * 2;
+  CHECK(devices.bytes - gpu::simt::allocated_bytes(0) < block_bytes);
+  sampling_parameters how = seeded(5);
+  how.repetition_penalty = 1.5F;
+  how.logprobs = 20;
+  engine.submit(1, random_tokens(280, 12), 8, how);
+  // Samples of one prompt have copies of its logits.
+  how.repetition_penalty = 1;
+  engine.submit(2, random_tokens(30, 12), 3, how, 15);
+  engine.run();
+  CHECK(engine.of(1).tokens.size() == 8);
+  CHECK(engine.of(2, 14).tokens.size() == 3);
+  const auto prompt = random_tokens(45, 3);
+  engine.submit(3, prompt, 8, greedy());
+  engine.run();
+  CHECK(engine.of(3) == on_the_cpu(model, prompt, 8, greedy()));
+}
+
+TEST_CASE("the share of a device's memory is of all that is used there, by whomever") {
+  const small_devices devices{16 << 20};
+  const tiny_model model{llama_shape(false)};
+  const gpu::device_array<std::byte> of_others(GENERATE(0, 3 << 20));
+  const auto executor = device_of(model, {.blocks = 0, .utilization = 0.75});
+  const std::size_t share = devices.bytes / 4 * 3;
+  const auto used = gpu::simt::allocated_bytes(0);
+  CHECK(used <= share);
+  CHECK(used > share - static_cast<std::size_t>(executor->capabilities().block_bytes));
 }
 
 TEST_CASE("on a device sampling is that of the host: penalties, cuts, biases, log-probabilities") {

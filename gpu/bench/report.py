@@ -8,7 +8,8 @@ written to report.json there. --peers: times of vLLM on an H200 (shared/profiles
 aiconfigurator), absolute, shown whatever this device is; of products in bf16.
 
 A call's roofline is the longer of its least bytes at the bandwidth and its operations
-at the rate that this device was measured to have (for reading, and for bf16 products);
+at the rate that this device was measured to have (for reading, and for bf16 products; e4m3
+ones count as twice as fast);
 "of roof" is the roofline by the time that it took.
 """
 import argparse
@@ -45,9 +46,7 @@ def peer_key(kernel, shape):
             return None
         return (kernel, shape["batch"], shape["rows"], shape["tokens"] - shape["rows"],
                 shape["heads"], shape["kv_heads"])
-    if "m" not in shape:
-        return None
-    return ("gemm", shape["m"], shape["n"], shape["k"])
+    return ("gemm", shape["m"], shape["n"], shape["k"]) if "m" in shape else None
 
 
 def add_comparisons(bench, torch, peers):
@@ -57,12 +56,12 @@ def add_comparisons(bench, torch, peers):
              for r in torch.get("results", [])}
     for row in bench["results"]:
         roof = 1e6 * max(row["bytes"] / ceilings["read_bytes_per_s"],
-                         row["flops"] / ceilings["bf16_flops_per_s"])
+                         row["flops"] / (row["rate"] * ceilings["bf16_flops_per_s"]))
         row["roofline_fraction"] = roof / row["microseconds"]
         row["bytes_per_s"] = row["bytes"] / row["microseconds"] * 1e6
         row["flops_per_s"] = row["flops"] / row["microseconds"] * 1e6
         # A product by the library has the same peers as ours.
-        kernel = row["kernel"].removesuffix(" (library)")
+        kernel = row["kernel"].removesuffix(" (library)").removesuffix(" (written out)")
         row["torch_us"] = known.get((kernel, json.dumps(row["shape"], sort_keys=True)))
         row["vllm_h200_us"] = peers.get(peer_key(kernel, row["shape"]))
 
@@ -70,10 +69,11 @@ def add_comparisons(bench, torch, peers):
 def shape_text(shape):
     if "m" in shape:
         return f"{shape['m']} x {shape['n']} x {shape['k']}"
-    if "ranks" in shape:
-        return f"{shape['rows']} x {shape['width']} of {shape['ranks']} ranks"
-    return (f"{shape['batch']} x {shape['tokens']} tokens, {shape['heads']}/{shape['kv_heads']} "
-            f"heads, kv {shape['kv_type']}")
+    if "batch" in shape:
+        return (f"{shape['batch']} x {shape['tokens']} tokens, {shape['heads']}/"
+                f"{shape['kv_heads']} heads, kv {shape['kv_type']}")
+    return ", ".join(f"{name} {value}" for name, value in sorted(shape.items())
+                     if name not in ("heads", "kv_heads", "head_dim"))
 
 
 def table(bench):

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iomanip>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -11,6 +13,7 @@
 #include "core/error.hpp"
 #include "gpu/executor/host_threads.hpp"
 #include "gpu/executor/make_communicator.hpp"
+#include "gpu/executor/rehearsal.hpp"
 #include "gpu/runtime/device.hpp"
 
 namespace octavo::gpu {
@@ -21,7 +24,8 @@ struct device_executor::rank_state {
   kv_pools pools;
   step_arrays arrays;
   std::unique_ptr<decoder> computes;
-  memory_info memory;
+  /// Before anything was taken, and after the rehearsal.
+  memory_info before, memory;
   /// By turn: behind all that a step queued.
   std::array<event, 2> done;
 };
@@ -103,6 +107,7 @@ void device_executor::load_rank(const model::checkpoint& source, int rank) {
     if (other != current_device()) enable_peer_access(current_device(), other);
   }
   stream on;
+  const memory_info before = device_memory();
   device_weights weights =
       load_device_weights(source, {options_.type, fp8_products_}, ranks, rank, on,
                           run_on_host_threads, rank == 0 ? options_.progress : load_progress{});
@@ -111,50 +116,105 @@ void device_executor::load_rank(const model::checkpoint& source, int rank) {
                                                        kv_pools{config_, ranks, options_.kv_type},
                                                        step_arrays{*plans_[0]},
                                                        nullptr,
+                                                       before,
                                                        {},
                                                        {}});
+  ranks_[static_cast<std::size_t>(rank)] = std::move(state);
+  make_decoder(rank);
+  if (rank == 0) {
+    sampler_ = std::make_unique<device_sampler>(options_.max_num_seqs, vocabulary_,
+                                                options_.max_num_seqs, options_.max_model_len);
+  }
+}
+
+void device_executor::make_decoder(int rank) {
+  rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
   decoder_options o;
   o.type = options_.type;
   o.kv_type = options_.kv_type;
-  o.ranks = ranks;
+  o.ranks = threads_->size();
   o.rank = rank;
   o.limits = limits_of(options_, plans_[0]->multiprocessors());
   o.batch_invariant = options_.batch_invariant;
   o.vocabulary = vocabulary_;
   o.others = others_.get();
-  state->computes =
-      std::make_unique<decoder>(state->weights, state->pools, *plans_[0], o, state->on);
-  if (rank == 0) {
-    sampler_ =
-        std::make_unique<device_sampler>(options_.max_num_seqs, vocabulary_, options_.max_num_seqs);
-  }
-  state->on.synchronize();
-  state->memory = device_memory();
-  ranks_[static_cast<std::size_t>(rank)] = std::move(state);
+  state.computes = nullptr;
+  state.computes = std::make_unique<decoder>(state.weights, state.pools, *plans_[0], o, state.on);
+  state.on.synchronize();
 }
 
-// The blocks that fit beside weights and scratch on the fullest device.
 void device_executor::take_memory() {
   num_blocks_ = options_.num_blocks;
-  const std::int64_t block_bytes =
-      kv_pools::block_bytes(config_, threads_->size(), options_.kv_type);
   if (num_blocks_ == 0) {
-    std::int64_t fewest = INT32_MAX;
-    for (const auto& rank : ranks_) {
-      const auto total = static_cast<double>(rank->memory.total_bytes);
-      const auto used = total - static_cast<double>(rank->memory.free_bytes);
-      const auto left = static_cast<std::int64_t>(options_.gpu_memory_utilization * total - used);
-      fewest = std::min(fewest, left / block_bytes);
+    rehearse();
+    measure_memory();
+    num_blocks_ = INT32_MAX;
+    for (int rank = 0; rank < threads_->size(); ++rank) {
+      num_blocks_ = std::min(num_blocks_, blocks_left(rank));
     }
-    if (fewest < 1) {
-      throw infeasible_error("gpu_memory_utilization of " +
-                             std::to_string(options_.gpu_memory_utilization) +
-                             " leaves no room for KV beside weights and scratch");
-    }
-    num_blocks_ = static_cast<std::int32_t>(fewest);
   }
   on_all_ranks(
       [&](int rank) { ranks_[static_cast<std::size_t>(rank)]->pools.allocate(num_blocks_); });
+}
+
+// Runs what serving can run, on as few KV blocks as will do. Each rank waits before it
+// measures, so that nothing of any is missing then.
+void device_executor::rehearse() {
+  const rehearsal steps{config_, limits_of(options_, plans_[0]->multiprocessors()),
+                        options_.rehearsal_tokens_max};
+  on_all_ranks([&](int rank) {
+    rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
+    state.pools.allocate(rehearsal::blocks);
+    state.pools.fill_zero(state.on);
+  });
+  flight of;
+  for (const model::decoder_batch& batch : steps.batches()) {
+    sources_.assign(batch.tokens.size(), -1);
+    lay_out(of, batch);
+    on_all_ranks([&](int rank) {
+      rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
+      queue_step(of, rank);
+      if (rank == 0) {
+        sampler_->rehearse(state.on, state.computes->logits(), state.computes->chosen(),
+                           plans_[of.turn]->logit_rows());
+      }
+      state.on.synchronize();
+    });
+  }
+}
+
+// The graphs that were captured know where the small pools were. They go with their
+// decoder, which leaves their memory to those that will be captured of the real pools:
+// capturing all of them again at once would only make the start longer.
+void device_executor::measure_memory() {
+  on_all_ranks([&](int rank) { ranks_[static_cast<std::size_t>(rank)]->pools.release(); });
+  on_all_ranks([&](int rank) { ranks_[static_cast<std::size_t>(rank)]->memory = device_memory(); });
+  on_all_ranks([&](int rank) { make_decoder(rank); });
+}
+
+// Memory that others use counts as used, as in vLLM: the share is of the whole device.
+std::int32_t device_executor::blocks_left(int rank) const {
+  const rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
+  const int device = options_.devices[static_cast<std::size_t>(rank)];
+  const auto total = static_cast<double>(state.memory.total_bytes);
+  const double used = total - static_cast<double>(state.memory.free_bytes);
+  const auto block =
+      static_cast<double>(kv_pools::block_bytes(config_, threads_->size(), options_.kv_type));
+  // Emulated ranks may share a device.
+  const auto sharers = static_cast<double>(std::ranges::count(options_.devices, device));
+  const double left = (options_.gpu_memory_utilization * total - used) / sharers / block;
+  if (left >= 1) return static_cast<std::int32_t>(std::min(left, 1.0 * INT32_MAX));
+  const double others = total - static_cast<double>(state.before.free_bytes);
+  std::ostringstream text;
+  const auto gib = [](double bytes) { return bytes / (1 << 30); };
+  text << std::setprecision(3) << "--gpu-memory-utilization: " << options_.gpu_memory_utilization
+       << " of the " << gib(total) << " GiB of device " << device << " are "
+       << gib(options_.gpu_memory_utilization * total) << " GiB; " << gib(others)
+       << " GiB were in use before, weights and the largest steps take " << gib(used - others)
+       << " GiB: no KV block of " << block / (1 << 20) << " MiB is left. Raise it, lower "
+       << "--max-num-batched-tokens, --max-num-seqs or --max-model-len, share the model by "
+       << "--tensor-parallel-size, or stop what else uses the device";
+  throw infeasible_error(text.str());
 }
 
 executor_capabilities device_executor::capabilities() const {
@@ -194,12 +254,16 @@ void device_executor::start(flight& of, const flight* before) {
   on_all_ranks([&](int rank) { queue_on_rank(of, rank); });
 }
 
-// Steps of decodes alone run as graphs: of each power of two of rows there is one. All ranks
-// run the step in the same way.
 void device_executor::prepare(flight& of, const flight* before) {
   const model::decoder_batch batch = model::batch_of(*of.plan, generations_.slots());
   find_sources(batch, before);
   of.follows = std::ranges::any_of(sources_, [](std::int32_t source) { return source >= 0; });
+  lay_out(of, batch);
+}
+
+// Steps of decodes alone run as graphs: of each power of two of rows there is one. All ranks
+// run the step in the same way.
+void device_executor::lay_out(flight& of, const model::decoder_batch& batch) {
   const auto rows = static_cast<int>(batch.tokens.size());
   const auto padded = static_cast<int>(std::bit_ceil(static_cast<unsigned>(rows)));
   const bool decodes = batch.tokens.size() == batch.sequences.size() &&
@@ -239,10 +303,7 @@ void device_executor::queue_on_rank(flight& of, int rank) {
       copy_on_device(state.on, state.computes->chosen(), first.computes->chosen(),
                      static_cast<std::size_t>(options_.max_num_seqs) * sizeof(std::int32_t));
     }
-    const step_plan& plan = *plans_[of.turn];
-    state.arrays.upload(plan, state.on);
-    of.as_graph ? state.computes->forward_as_graph(state.on, plan, state.arrays)
-                : state.computes->forward(state.on, plan, state.arrays);
+    queue_step(of, rank);
     if (rank == 0 && !of.wanted.empty() && !options_.sample_on_host) {
       of.chosen_on_device =
           sampler_->queue(state.on, *of.plan, generations_, of.wanted, state.computes->logits(),
@@ -250,6 +311,14 @@ void device_executor::queue_on_rank(flight& of, int rank) {
     }
   }
   state.done[of.turn].record(state.on);
+}
+
+void device_executor::queue_step(const flight& of, int rank) {
+  rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
+  const step_plan& plan = *plans_[of.turn];
+  state.arrays.upload(plan, state.on);
+  of.as_graph ? state.computes->forward_as_graph(state.on, plan, state.arrays)
+              : state.computes->forward(state.on, plan, state.arrays);
 }
 
 // While a second step is queued already, no other comes. A rank's kernels may wait for

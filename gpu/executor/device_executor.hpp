@@ -34,10 +34,15 @@ struct device_executor_options {
   dtype type = dtype::float16;
   /// `type` or float8_e4m3.
   dtype kv_type = dtype::float16;
-  /// KV blocks of each rank; 0: what gpu_memory_utilization leaves.
+  /// KV blocks of each rank; 0: what gpu_memory_utilization leaves, measured after steps
+  /// of the largest kinds have run.
   std::int32_t num_blocks = 0;
-  /// Share of a device's memory that weights, scratch and KV may take together.
+  /// Share of a device's memory that may be in use, by whatever uses it, when KV has taken
+  /// the rest.
   double gpu_memory_utilization = 0.92;
+  /// Most rows of those steps, and tokens of their sequences; 0: as many as steps may have.
+  /// For emulated devices, which have no kernels to load and take minutes over thousands.
+  std::int32_t rehearsal_tokens_max = 0;
   std::int32_t max_num_batched_tokens = 0;
   std::int32_t max_num_seqs = 0;
   std::int32_t max_model_len = 0;
@@ -85,12 +90,18 @@ class device_executor final : public executor {
   };
 
   void load_rank(const model::checkpoint& source, int rank);
+  void make_decoder(int rank);
   void take_memory();
+  void rehearse();
+  void measure_memory();
+  [[nodiscard]] std::int32_t blocks_left(int rank) const;
   void start_ready();
   void start(flight& of, const flight* before);
   void prepare(flight& of, const flight* before);
   void find_sources(const model::decoder_batch& batch, const flight* before);
+  void lay_out(flight& of, const model::decoder_batch& batch);
   void queue_on_rank(flight& of, int rank);
+  void queue_step(const flight& of, int rank);
   void finish(flight& of);
   void choose_on_host(const flight& of);
   void on_all_ranks(const std::function<void(int)>& work);

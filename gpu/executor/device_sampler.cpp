@@ -15,7 +15,7 @@ constexpr int listed_tokens_max = 262'144;
 
 }  // namespace
 
-device_sampler::device_sampler(int rows_max, int vocabulary, int slots)
+device_sampler::device_sampler(int rows_max, int vocabulary, int slots, int tokens_max)
     : rows_max_(rows_max),
       vocabulary_(vocabulary),
       slots_(slots),
@@ -27,6 +27,7 @@ device_sampler::device_sampler(int rows_max, int vocabulary, int slots)
   const auto rows = static_cast<std::size_t>(rows_max);
   const std::size_t tops = rows * sampling_top_max;
   logit_ids_ = device_array<std::int32_t>(rows);
+  new_tokens_ = device_array<std::int32_t>(static_cast<std::size_t>(tokens_max));
   top_tokens_ = device_array<std::int32_t>(tops);
   logprobs_ = device_array<float>(rows);
   top_logprobs_ = device_array<float>(tops);
@@ -66,6 +67,13 @@ bool device_sampler::describe(const step& plan, const model::generations& all,
   return true;
 }
 
+void device_sampler::take_history() {
+  if (history_.size() > 0) return;
+  history_ = device_array<std::uint32_t>(static_cast<std::size_t>(slots_) *
+                                         static_cast<std::size_t>(vocabulary_));
+  counted_.resize(static_cast<std::size_t>(slots_));
+}
+
 // Does the slot's history hold all tokens before the wanted one?
 bool device_sampler::follows(const step& plan, const model::wanted_token& want) const {
   const sequence_work& work = plan.work[want.work];
@@ -80,11 +88,7 @@ void device_sampler::bring_history(stream& on, const step& plan, const model::ge
                                    std::span<const model::wanted_token> wanted) {
   for (const model::wanted_token& want : wanted) {
     if (!sampling_batch::needs_history(model::generations::sampling(want))) continue;
-    if (history_.size() == 0) {
-      history_ = device_array<std::uint32_t>(static_cast<std::size_t>(slots_) *
-                                             static_cast<std::size_t>(vocabulary_));
-      counted_.resize(static_cast<std::size_t>(slots_));
-    }
+    take_history();
     const sequence_work& work = plan.work[want.work];
     if (!follows(plan, want)) count_anew(on, static_cast<int>(work.slot), all.state(plan, want));
     counted_[work.slot] = {work.request, work.sample, want.position + 1};
@@ -96,9 +100,6 @@ void device_sampler::count_anew(stream& on, int slot, const model::sampling_stat
   for (const bool prompt : {true, false}) {
     const auto part = prompt ? state.prompt : state.output;
     if (part.empty()) continue;
-    // What still reads the array before must be done with it.
-    on.synchronize();
-    if (new_tokens_.size() < part.size()) new_tokens_ = device_array<std::int32_t>(part.size());
     new_tokens_.upload(on, part);
     add_history(history_.data(), vocabulary_, slot, new_tokens_.data(),
                 static_cast<int>(part.size()), prompt, on);
@@ -115,14 +116,21 @@ const float* device_sampler::rows_of(stream& on, const step& plan,
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     host.logit_ids[i] = static_cast<std::int32_t>(wanted[i].row);
   }
-  logit_ids_.upload(on, host.logit_ids.span().first(wanted.size()));
-  const std::size_t size = wanted.size() * static_cast<std::size_t>(vocabulary_);
-  if (expanded_.size() < size) {
-    on.synchronize();  // the choice before may read the array that goes
-    expanded_ = device_array<float>(size);
-  }
+  return expand(on, host.logit_ids.span().first(wanted.size()), logits);
+}
+
+void device_sampler::take_copies() {
+  if (expanded_.size() > 0) return;
+  expanded_ = device_array<float>(static_cast<std::size_t>(rows_max_) *
+                                  static_cast<std::size_t>(vocabulary_));
+}
+
+const float* device_sampler::expand(stream& on, std::span<const std::int32_t> ids,
+                                    const float* logits) {
+  logit_ids_.upload(on, ids);
+  take_copies();
   row_gather_params p;
-  p.rows = static_cast<int>(wanted.size());
+  p.rows = static_cast<int>(ids.size());
   p.row_bytes = static_cast<std::size_t>(vocabulary_) * sizeof(float);
   p.ids = logit_ids_.data();
   p.input = logits;
@@ -156,13 +164,20 @@ bool device_sampler::queue(stream& on, const step& plan, const model::generation
   if (wanted.size() > static_cast<std::size_t>(rows_max_)) return false;
   if (!describe(plan, all, wanted)) return false;
   bring_history(on, plan, all, wanted);
-  host_memory& host = host_[turn];
+  const float* rows = rows_of(on, plan, wanted, logits, host_[turn]);
+  queue_batch(on, rows, chosen, host_[turn]);
+  return true;
+}
+
+// Chooses for the batch's rows and fetches what was chosen.
+void device_sampler::queue_batch(stream& on, const float* logits, std::int32_t* chosen,
+                                 host_memory& host) {
   host.top_max = static_cast<std::size_t>(batch_.top_max());
   upload_descriptions(on, host);
   sampling_params p;
-  p.rows = static_cast<int>(wanted.size());
+  p.rows = static_cast<int>(batch_.rows().size());
   p.vocabulary = vocabulary_;
-  p.logits = rows_of(on, plan, wanted, logits, host);
+  p.logits = logits;
   p.how = rows_.data();
   p.biases = biases_.data();
   p.tokens = tokens_.data();
@@ -176,8 +191,28 @@ bool device_sampler::queue(stream& on, const step& plan, const model::generation
   p.workspace = workspace_.data();
   p.workspace_bytes = workspace_.bytes();
   sample(p, on);
-  download_results(on, wanted.size(), chosen, host);
-  return true;
+  download_results(on, batch_.rows().size(), chosen, host);
+}
+
+void device_sampler::rehearse(stream& on, const float* logits, std::int32_t* chosen, int rows) {
+  take_history();
+  history_.fill_zero(on);
+  new_tokens_.fill_zero(on);
+  clear_history(history_.data(), vocabulary_, 0, on);
+  add_history(history_.data(), vocabulary_, 0, new_tokens_.data(), 1, true, on);
+  sampling_parameters how;
+  how.top_p = 0.9F;
+  how.presence_penalty = 1;
+  how.logprobs = std::min(sampling_top_max, vocabulary_);
+  batch_.clear();
+  host_memory& host = host_[0];
+  const int count = std::min({rows, rows_max_, slots_});
+  for (int row = 0; row < count; ++row) {
+    batch_.add(how, {0, 0, {}, row});
+    host.logit_ids[static_cast<std::size_t>(row)] = row;
+  }
+  const auto ids = host.logit_ids.span().first(static_cast<std::size_t>(count));
+  queue_batch(on, expand(on, ids, logits), chosen, host);
 }
 
 void device_sampler::read(std::span<const model::wanted_token> wanted, std::size_t turn,

@@ -17,10 +17,11 @@ namespace octavo::gpu {
 
 class device_sampler {
  public:
-  /// For up to `rows_max` tokens a step from `vocabulary` logits each, of sequences in
-  /// slots below `slots`. Takes scratch on the current device; the history that penalties
-  /// need is taken when the first request asks for one.
-  device_sampler(int rows_max, int vocabulary, int slots);
+  /// For up to `rows_max` tokens a step from `vocabulary` logits each, of sequences of up to
+  /// `tokens_max` tokens in slots below `slots`. Takes scratch on the current device; the
+  /// history that penalties need, and room for logits of several samples, are taken when the
+  /// first request asks for them. Nothing ever waits for the device: ranks wait together.
+  device_sampler(int rows_max, int vocabulary, int slots, int tokens_max);
 
   /// Queues the choice of all wanted tokens of a plan from `logits`, [logit rows][vocabulary]
   /// on the device, into `chosen`, [rows_max] there; they come to the host as well. `turn`, 0
@@ -31,6 +32,10 @@ class device_sampler {
   [[nodiscard]] bool queue(stream& on, const step& plan, const model::generations& all,
                            std::span<const model::wanted_token> wanted, const float* logits,
                            std::int32_t* chosen, std::size_t turn);
+
+  /// Takes and keeps all that requests can make it take, and queues, for up to `rows` rows of
+  /// `logits`, whatever kernels choices need: no choice takes memory afterwards.
+  void rehearse(stream& on, const float* logits, std::int32_t* chosen, int rows);
 
   /// What was queued in that turn, once the stream has got so far.
   void read(std::span<const model::wanted_token> wanted, std::size_t turn,
@@ -57,12 +62,16 @@ class device_sampler {
   bool describe(const step& plan, const model::generations& all,
                 std::span<const model::wanted_token> wanted);
   [[nodiscard]] bool follows(const step& plan, const model::wanted_token& want) const;
+  void take_history();
+  void take_copies();
   void bring_history(stream& on, const step& plan, const model::generations& all,
                      std::span<const model::wanted_token> wanted);
   void count_anew(stream& on, int slot, const model::sampling_state& state);
   [[nodiscard]] const float* rows_of(stream& on, const step& plan,
                                      std::span<const model::wanted_token> wanted,
                                      const float* logits, host_memory& host);
+  const float* expand(stream& on, std::span<const std::int32_t> ids, const float* logits);
+  void queue_batch(stream& on, const float* logits, std::int32_t* chosen, host_memory& host);
   void upload_descriptions(stream& on, host_memory& host);
   void download_results(stream& on, std::size_t count, const std::int32_t* chosen,
                         host_memory& host);

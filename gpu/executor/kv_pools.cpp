@@ -17,11 +17,21 @@ kv_pools::kv_pools(const model::model_config& config, int ranks, dtype type)
       page_bytes_(page_bytes_of(config, ranks, type)) {}
 
 void kv_pools::allocate(std::int32_t blocks) {
-  keys_.clear();
-  values_.clear();
+  release();
   for (std::size_t layer = 0; layer < places_.layers_per_block; ++layer) {
     keys_.emplace_back(static_cast<std::size_t>(blocks) * page_bytes_);
     values_.emplace_back(static_cast<std::size_t>(blocks) * page_bytes_);
+  }
+}
+
+void kv_pools::release() {
+  keys_.clear();
+  values_.clear();
+}
+
+void kv_pools::fill_zero(stream& on) {
+  for (auto* pools : {&keys_, &values_}) {
+    for (device_array<std::byte>& pool : *pools) pool.fill_zero(on);
   }
 }
 

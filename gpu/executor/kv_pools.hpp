@@ -23,6 +23,10 @@ class kv_pools {
   /// Makes room for so many blocks on the current device. Throws device_error where
   /// memory ends.
   void allocate(std::int32_t blocks);
+  /// Gives the memory back.
+  void release();
+  /// Makes all keys and values zero.
+  void fill_zero(stream& on);
 
   /// Where a layer's pages are.
   [[nodiscard]] const model::kv_place& place(std::int64_t layer) const {

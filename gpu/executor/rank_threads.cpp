@@ -5,7 +5,8 @@
 
 namespace octavo::gpu {
 
-rank_threads::rank_threads(const std::vector<int>& devices) {
+rank_threads::rank_threads(const std::vector<int>& devices) : devices_(devices) {
+  if (size() == 1) return;
   for (std::size_t rank = 0; rank < devices.size(); ++rank) {
     threads_.emplace_back(
         [this, rank, device = devices[rank]] { serve(static_cast<int>(rank), device); });
@@ -23,6 +24,10 @@ rank_threads::~rank_threads() {
 
 void rank_threads::run(const std::function<void(int)>& work,
                        const std::function<void()>& on_failure) {
+  if (size() == 1) {
+    set_device(devices_.front());
+    return work(0);
+  }
   std::unique_lock lock(mutex_);
   work_ = &work;
   on_failure_ = &on_failure;

@@ -1,4 +1,5 @@
-// One host thread for each device of a group, which waits for work between steps.
+// One host thread for each device of a group, which waits for work between steps. A group of
+// one has none: its caller does the work, without two hops to another thread in each step.
 #pragma once
 
 #include <condition_variable>
@@ -13,13 +14,14 @@ namespace octavo::gpu {
 
 class rank_threads {
  public:
-  /// Rank r works with device `devices[r]`, which is current on its thread.
+  /// Rank r works with device `devices[r]`, which is current on its thread; that of a group
+  /// of one stays current on the caller's.
   explicit rank_threads(const std::vector<int>& devices);
   ~rank_threads();
   rank_threads(const rank_threads&) = delete;
   rank_threads& operator=(const rank_threads&) = delete;
 
-  [[nodiscard]] int size() const { return static_cast<int>(threads_.size()); }
+  [[nodiscard]] int size() const { return static_cast<int>(devices_.size()); }
 
   /// Runs work(rank) on every rank's thread and waits for all. Where one throws, on_failure
   /// is called at once (others may wait for it), and the first exception is thrown here.
@@ -28,6 +30,7 @@ class rank_threads {
  private:
   void serve(int rank, int device);
 
+  std::vector<int> devices_;
   std::mutex mutex_;
   std::condition_variable changed_;
   const std::function<void(int)>* work_ = nullptr;

@@ -1,6 +1,8 @@
 // What the commands have in common: see command_line.hpp.
 #include "programs/octavo/command_line.hpp"
 
+#include <exception>
+
 #include <CLI/CLI.hpp>
 
 #include "core/error.hpp"
@@ -29,6 +31,10 @@ int run_command(std::ostream& err, const std::function<int()>& work) {
   } catch (const infeasible_error& problem) {
     err << "octavo: infeasible: " << problem.what() << '\n';
     return 3;
+  } catch (const std::exception& problem) {
+    // A device that fails, a disk that is full.
+    err << "octavo: " << problem.what() << '\n';
+    return 1;
   }
 }
 

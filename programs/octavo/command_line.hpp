@@ -18,7 +18,7 @@ namespace octavo {
                                                      const std::vector<std::string>& arguments);
 
 /// Runs `work` and returns its exit code; after an input_error 2, after an
-/// infeasible_error 3, with a message on `err`.
+/// infeasible_error 3, after what else fails 1, with a message on `err`.
 int run_command(std::ostream& err, const std::function<int()>& work);
 
 }  // namespace octavo

@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "model/chat/chat_template.hpp"
 #include "programs/octavo/command_line.hpp"
+#include "programs/octavo/loading.hpp"
 #include "programs/octavo/local_engine.hpp"
 
 namespace octavo {
@@ -77,7 +78,7 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, gene
   app.add_option("--seed", o.seed, "the same seed gives the same text");
   app.add_option("--stop", o.sampling.stop, "text that ends the output; may be repeated");
   app.add_flag("--ignore-eos", o.sampling.ignore_eos, "go on where the model would end");
-  app.add_flag("--quiet,-q", o.quiet, "the text only, no figures");
+  app.add_flag("--quiet,-q", o.quiet, "the text only, no figures and no progress");
   add_machine_flags(app, o.machine);
   o.engine.max_num_seqs = 8;
   sim::add_engine_flags(app, o.engine);
@@ -155,7 +156,8 @@ std::vector<token_id> chat_prompt(const model::chat_template& chat, const genera
   return chat.render(model::question(o.prompt, o.system), options).tokens(model.words);
 }
 
-int generate(const generate_options& o, std::ostream& out, std::ostream& err) {
+int generate(generate_options& o, std::ostream& out, std::ostream& err) {
+  if (!o.quiet) o.machine.hears_loading = show_loading(err, true);
   std::optional<model::chat_template> chat;
   if (o.chat) chat = model::chat_template::from(model::checkpoint::open(o.model));
   local_model model = load_local_model(o.model, o.engine, o.machine);

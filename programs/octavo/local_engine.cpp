@@ -134,8 +134,8 @@ local_model load_local_model(const std::string& path, const sim::engine_flags& f
                      nullptr,           std::move(ends), 0};
   if (loaded.device == device_kind::cpu) {
     cpu::thread_pool pool{threads_of(machine.threads)};
-    loaded.weights = std::make_shared<const cpu::decoder_weights>(
-        cpu::load_decoder(*loaded.source, pool, {}, static_cast<int>(flags.tensor_parallel_size)));
+    loaded.weights = std::make_shared<const cpu::decoder_weights>(cpu::load_decoder(
+        *loaded.source, pool, machine.hears_loading, static_cast<int>(flags.tensor_parallel_size)));
   }
   loaded.load_seconds = actors::wall_seconds() - start;
   return loaded;
@@ -144,6 +144,9 @@ local_model load_local_model(const std::string& path, const sim::engine_flags& f
 engine_config local_engine_config(const local_model& model, const sim::engine_flags& flags,
                                   const machine_flags& machine) {
   engine_config engine = sim::engine_of(flags);
+  // The actors' hops hide behind what the device computes; the CPU's kernels would wait
+  // for the core that planning takes.
+  if (flags.run_ahead < 0 && model.device != device_kind::cpu) engine.run_ahead = 1;
   if (engine.block_size.raw() != cpu::kv_cache::block_size) {
     throw input_error("--block-size: " + std::to_string(engine.block_size.raw()) +
                       " is not allowed; KV pages hold " +
@@ -228,6 +231,7 @@ std::unique_ptr<executor> make_gpu_executor(const local_model& model, const engi
   options.run_ahead = config.run_ahead > 0;
   options.generation = {std::move(end_tokens),
                         static_cast<std::uint64_t>(actors::wall_seconds() * 1e9)};
+  options.progress = machine.hears_loading;
   return backend_of(model.device).make_executor(*model.source, model.words, std::move(options));
 }
 
@@ -255,7 +259,9 @@ local_engine::local_engine(const local_model& model, engine_config config,
                            const sim::engine_flags& flags, const machine_flags& machine,
                            listener hears)
     : system_(with_few_threads(caf_config_)) {
+  const double start = actors::wall_seconds();
   auto core = make_executor(model, config, flags, machine, model.end_tokens);
+  load_seconds_ = actors::wall_seconds() - start;
   log_ = std::make_shared<decision_log>(to_json(config));
   log_->disable();
   const auto executor = system_.spawn<actors::executor_shell, caf::detached>(std::move(core));

@@ -23,6 +23,7 @@
 #include "model/tokenizer/tokenizer.hpp"
 #include "programs/octavo/devices.hpp"
 #include "sim/cli/engine_flags.hpp"
+#include "sim/world/workload_source.hpp"
 
 namespace octavo {
 
@@ -41,6 +42,8 @@ struct machine_flags {
   /// Bytes of KV cache; 0: on the CPU min(4 GiB, max_num_seqs x max_model_len), on GPUs
   /// what gpu_memory_utilization leaves.
   std::int64_t kv_cache_memory_bytes = 0;
+  /// Hears how many layers are loaded, of how many; on whichever thread loads. No flag.
+  sim::progress_callback hears_loading = {};
 };
 
 /// Adds --threads, --kv-cache-memory-bytes and what chooses the device; --device itself
@@ -66,7 +69,7 @@ struct local_model {
                                            const machine_flags& machine);
 
 /// The configuration that flags, model and memory come to, validated. Prefix caching
-/// is off for models with sliding windows.
+/// is off for models with sliding windows; GPUs run a step ahead unless flags say not.
 [[nodiscard]] engine_config local_engine_config(const local_model& model,
                                                 const sim::engine_flags& flags,
                                                 const machine_flags& machine);
@@ -107,9 +110,12 @@ class local_engine {
   void cancel(request_id id);
 
   [[nodiscard]] const decision_log& log() const { return *log_; }
+  /// What its executor took to be made; on GPUs this loads the weights.
+  [[nodiscard]] double load_seconds() const { return load_seconds_; }
 
  private:
   std::shared_ptr<decision_log> log_;
+  double load_seconds_ = 0;
   caf::actor_system_config caf_config_;
   caf::actor_system system_;
   actors::replica ring_;

@@ -20,6 +20,7 @@
 #include "actors/wall_clock.hpp"
 #include "core/error.hpp"
 #include "programs/octavo/command_line.hpp"
+#include "programs/octavo/loading.hpp"
 #include "programs/octavo/served_engine.hpp"
 #include "web/gateway/actor_link.hpp"
 #include "web/gateway/gateway.hpp"
@@ -38,6 +39,7 @@ struct serve_options {
   std::uint16_t port = 8000;
   std::int64_t max_body_bytes = 0;
   std::int32_t max_logprobs = 20;
+  bool quiet = false;
   gateway::gateway_options door;
   sim::engine_flags engine;
   machine_flags machine;
@@ -130,6 +132,7 @@ std::optional<std::string> parse(const std::vector<std::string>& arguments, serv
                  "sim --list-models, or nothing beside --step-time");
   add_device_flags(app, o);
   add_server_flags(app, o);
+  app.add_flag("--quiet,-q", o.quiet, "no progress while the model is loaded");
   add_machine_flags(app, o.machine, false);
   o.engine.max_num_seqs = 64;
   o.engine.max_num_queued_reqs = 1024;
@@ -210,11 +213,13 @@ void wait_for_end(gateway::gateway& door, const sigset_t& signals) {
   }
 }
 
-int serve(serve_options& o, std::ostream& out) {
+int serve(serve_options& o, std::ostream& out, std::ostream& err) {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // The log has the time that it took.
+  if (!o.quiet) o.machine.hears_loading = show_loading(err, false);
   prepared_engine ready = o.machine.device == "sim"
                               ? prepare_simulated(o.model, o.engine, o.simulated)
                               : prepare_local(o.model, o.engine, o.machine);
@@ -263,7 +268,7 @@ int serve_command(const std::vector<std::string>& arguments, std::ostream& out, 
       return 0;
     }
     spdlog::set_default_logger(spdlog::stderr_color_mt("octavo"));
-    return serve(options, out);
+    return serve(options, out, err);
   });
 }
 

@@ -44,7 +44,10 @@ void add_policy(CLI::App& app, engine_flags& o) {
   flag_group g{app, "Engine (Octavo's own choices)"};
   g.add("--policy", o.policy, "continuous, prefill_first, reserve or static");
   g.add("--kv-layout", o.kv_layout, "paged, or contiguous: max-model-len for each sequence");
-  g.add("--run-ahead", o.run_ahead, "plan a step while one runs: 0 or 1")->check(CLI::Range(0, 1));
+  g.add("--run-ahead", o.run_ahead,
+        "plan a step while one runs: 0 or 1; auto: 1 with --device cuda, else 0")
+      ->check(CLI::Range(0, 1))
+      ->default_str("auto");
   g.add("--watermark", o.watermark_blocks, "blocks kept free when admitting");
   g.add("--max-preemptions", o.max_preemptions, "after so many, a request reserves its worst case");
   g.add("--static-max-wait", o.static_max_wait, "how long a static batch waits to fill");
@@ -109,7 +112,7 @@ engine_config engine_of(const engine_flags& o) {
   c.scheduler_reserve_full_isl = o.scheduler_reserve_full_isl;
   c.watermark = block_count{to_int32(o.watermark_blocks, "--watermark", 0)};
   c.max_preemptions = to_int32(o.max_preemptions, "--max-preemptions", 0);
-  c.run_ahead = static_cast<std::int32_t>(o.run_ahead);
+  c.run_ahead = static_cast<std::int32_t>(std::max<std::int64_t>(o.run_ahead, 0));
   c.static_max_wait =
       micros{static_cast<std::int64_t>(parse_duration_us(o.static_max_wait, "--static-max-wait"))};
   c.max_num_queued_reqs = o.max_num_queued_reqs;

@@ -34,7 +34,8 @@ struct engine_flags {
   // The engine, where Octavo has more to choose.
   std::string policy = "continuous";
   std::string kv_layout = "paged";
-  std::int64_t run_ahead = 0;
+  /// 0 or 1; below 0, not given: 0, and 1 on GPUs, which wait for nobody then.
+  std::int64_t run_ahead = -1;
   std::int64_t watermark_blocks = 0;
   std::int64_t max_preemptions = 3;
   std::string static_max_wait = "100ms";

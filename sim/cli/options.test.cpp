@@ -164,6 +164,11 @@ TEST_CASE("bounded flags name their bounds") {
   CHECK_THROWS_WITH(parsed({"--slo-percentile", "100.5"}), ContainsSubstring("--slo-percentile"));
 }
 
+TEST_CASE("a simulation runs ahead only where it is asked to") {
+  CHECK(engine_of(parsed({})).run_ahead == 0);
+  CHECK(engine_of(parsed({"--run-ahead", "1"})).run_ahead == 1);
+}
+
 TEST_CASE("the help mentions every flag") {
   const auto help = parse_sim_options({"--help"}).text;
   REQUIRE(help);

@@ -20,20 +20,24 @@ bool on_terminal() {
 
 }  // namespace
 
-progress_callback make_progress_bar(std::ostream& err) {
+progress_callback make_progress_bar(std::ostream& err, const std::string& what) {
   if (!on_terminal()) return {};
   const double start = actors::wall_seconds();
-  return [&err, start, last = start](std::uint64_t ended, std::uint64_t total) mutable {
+  return [&err, start, what, last = start](std::uint64_t ended, std::uint64_t total) mutable {
     const double now = actors::wall_seconds();
     if (now - last < interval_s || ended == 0) return;
     last = now;
     const double share = static_cast<double>(ended) / static_cast<double>(total);
     const double left_s = (now - start) * (1 - share) / share;
     const auto filled = static_cast<std::size_t>(share * width);
-    char text[120];
-    std::snprintf(text, sizeof text, "\r[%s%s] %3.0f %%  %.0f s left ",
+    std::string count;
+    if (!what.empty()) {
+      count = std::to_string(ended) + " of " + std::to_string(total) + " " + what + ", ";
+    }
+    char text[160];
+    std::snprintf(text, sizeof text, "\r[%s%s] %3.0f %%  %s%.0f s left ",
                   std::string(filled, '#').c_str(), std::string(width - filled, '.').c_str(),
-                  share * 100, left_s);
+                  share * 100, count.c_str(), left_s);
     err << text << std::flush;
   };
 }

@@ -10,14 +10,11 @@
 namespace octavo::gpu {
 namespace {
 
-constexpr int width = 8192;
-constexpr int row_counts[] = {1, 8, 64, 256, 2048};
-
-/// Rank 0's time of a call.
-double measure_rank(communicator& others, int rank, int rows) {
+/// A rank's time of a call.
+double measure_rank(const bench_context& c, communicator& others, int rank, int rows, int width) {
   stream on;
-  const std::size_t count = static_cast<std::size_t>(rows) * width;
-  device_array<float> partial(count), residual(count), weight(width);
+  const std::size_t count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width);
+  device_array<float> partial(count), residual(count), weight(static_cast<std::size_t>(width));
   device_array<std::uint16_t> normed(count), branch(count);
   for (auto* values : {&partial, &residual, &weight}) values->fill_zero(on);
   rms_norm_params p;
@@ -28,18 +25,18 @@ double measure_rank(communicator& others, int rank, int rows) {
   p.residual = residual.data();
   p.weight = weight.data();
   p.output = normed.data();
-  return microseconds_of(on, 20, [&](int) {
+  return microseconds_of(c, on, c.either(20, 2), [&](int) {
     others.sum_and_norm(on, rank, {rows, width, partial.data()}, p, branch.data());
   });
 }
 
-}  // namespace
-
-void bench_all_reduce(bench_context& c) {
+void bench(bench_context& c) {
   std::vector<int> all(std::min<std::size_t>(devices().size(), 8));
   std::iota(all.begin(), all.end(), 0);
   if (all.size() < 2) return;
-  const std::size_t most = std::size_t{row_counts[std::size(row_counts) - 1]} * width;
+  const int width = c.either(8192, 64);
+  const auto row_counts = c.either(std::vector{1, 8, 64, 256, 2048}, std::vector{3});
+  const auto most = static_cast<std::size_t>(row_counts.back()) * static_cast<std::size_t>(width);
   const auto others = make_communicator(all, most * sizeof(float), false);
   rank_threads threads(all);
   const auto on_all = [&](const std::function<void(int)>& work) {
@@ -51,16 +48,18 @@ void bench_all_reduce(bench_context& c) {
     }
   });
   for (const int rows : row_counts) {
-    bench_result r{
-        "all_reduce", {{"ranks", all.size()}, {"rows", rows}, {"width", width}}, 0, 0, 0};
+    bench_result r{"all_reduce", {{"ranks", all.size()}, {"rows", rows}, {"width", width}}};
     // The partial, the residual stream there and back, and what is normed.
     r.bytes = 14.0 * rows * width;
     on_all([&](int rank) {
-      const double time = measure_rank(*others, rank, rows);
+      const double time = measure_rank(c, *others, rank, rows, width);
       if (rank == 0) r.microseconds = time;
     });
     c.results.push_back(std::move(r));
   }
 }
 
+const bench_registration registered("all_reduce", bench);
+
+}  // namespace
 }  // namespace octavo::gpu

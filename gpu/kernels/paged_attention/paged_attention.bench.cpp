@@ -9,7 +9,7 @@
 namespace octavo::gpu {
 namespace {
 
-constexpr int heads = 32, kv_heads = 8, head_dim = 128;
+constexpr int head_dim = 128;
 
 struct attention_case {
   const char* name;
@@ -18,6 +18,8 @@ struct attention_case {
 
 /// Time of `rows` new tokens for each of `batch` sequences after `context` tokens.
 void measure(bench_context& c, const attention_case& of, dtype kv_type) {
+  const int heads = c.either(32, 4);
+  const int kv_heads = c.either(8, 1);
   attention_shape shape;
   shape.heads = heads;
   shape.kv_heads = kv_heads;
@@ -38,8 +40,9 @@ void measure(bench_context& c, const attention_case& of, dtype kv_type) {
   plan.upload(c.on, plan_host.span());
 
   const std::size_t pages = static_cast<std::size_t>(of.batch) * blocks;
-  const std::size_t pool_bytes = pages * kv_heads * kv_page_tokens * head_dim * bytes_of(kv_type);
-  const int turns = turns_for(2 * pool_bytes);
+  const std::size_t pool_bytes =
+      pages * static_cast<std::size_t>(kv_heads) * kv_page_tokens * head_dim * bytes_of(kv_type);
+  const int turns = turns_for(c, 2 * pool_bytes);
   std::vector<std::int32_t> ids(pages);
   std::iota(ids.begin(), ids.end(), 0);
   std::shuffle(ids.begin(), ids.end(), std::mt19937(9));
@@ -48,7 +51,7 @@ void measure(bench_context& c, const attention_case& of, dtype kv_type) {
   // Any bits do for keys and values: the time does not depend on them.
   const auto numbers = random_operand(c.on, 2 * pool_bytes * turns / 2, dtype::float16);
   const auto* pools = reinterpret_cast<const std::byte*>(numbers.data());
-  const std::size_t width = std::size_t{heads} * head_dim;
+  const std::size_t width = static_cast<std::size_t>(heads) * head_dim;
   const auto queries = random_operand(c.on, rows * width, dtype::bfloat16);
   device_array<std::uint16_t> out(rows * width);
   device_array<std::byte> scratch(
@@ -71,7 +74,7 @@ void measure(bench_context& c, const attention_case& of, dtype kv_type) {
                   {"kv_heads", kv_heads},
                   {"head_dim", head_dim},
                   {"kv_type", name_of(kv_type)}}};
-  r.microseconds = microseconds_of(c.on, turns, [&](int turn) {
+  r.microseconds = microseconds_of(c, turns, [&](int turn) {
     run.keys = pools + 2 * pool_bytes * static_cast<std::size_t>(turn);
     run.values = static_cast<const std::byte*>(run.keys) + pool_bytes;
     paged_attention(run, c.on);
@@ -83,20 +86,20 @@ void measure(bench_context& c, const attention_case& of, dtype kv_type) {
   c.results.push_back(std::move(r));
 }
 
-}  // namespace
-
-void bench_decode_attention(bench_context& c) {
-  for (const int batch : {1, 8, 64}) {
+void bench(bench_context& c) {
+  const std::vector<int> batches{1, 8, 64};
+  for (const int batch : c.either(batches, {2})) {
     for (const dtype kv : {dtype::bfloat16, dtype::float8_e4m3}) {
-      measure(c, {"decode_attention", batch, 4095, 1}, kv);
+      measure(c, {"decode_attention", batch, c.either(4095, 31), 1}, kv);
     }
   }
-}
-
-void bench_prefill_attention(bench_context& c) {
-  for (const int rows : {512, 4096}) {
+  const std::vector<int> prompts{512, 4096};
+  for (const int rows : c.either(prompts, {24})) {
     measure(c, {"prefill_attention", 1, 0, rows}, dtype::bfloat16);
   }
 }
 
+const bench_registration registered("paged_attention", bench);
+
+}  // namespace
 }  // namespace octavo::gpu
