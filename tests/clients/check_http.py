@@ -155,7 +155,7 @@ def a_prompt_beyond_what_memory_holds_is_refused_with_both_numbers(server):
     assert server.post(COMPLETE, {"prompt": "x" * 200, "max_tokens": 1})[0] == 200
 
 
-@check("H 56", FAST)
+@check("H 56", (*FAST, "--max-body-bytes", "33554432"))
 def nesting_without_end_is_refused(server):
     for depth in (3_000, 1_000_000):
         server.refused(COMPLETE, b"[" * depth)

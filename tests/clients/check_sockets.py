@@ -250,7 +250,7 @@ async def a_socket_needs_the_key_too_in_a_header_or_a_subprotocol(server):
         await still_answers(ws)
 
 
-@check("I 64", FAST)
+@check("I 64", (*FAST, "--max-body-bytes", "33554432"))
 async def pings_are_answered_between_the_fragments_of_a_big_message(server):
     async with connect(server, compression=None, ping_interval=None) as ws:
         pongs = 0
