@@ -53,6 +53,10 @@ int main(int argc, char** argv) {
   if (command == "profile") {
     return octavo::profile_command({argv + 2, argv + argc}, std::cout, std::cerr);
   }
+  if (command == "--version") {
+    std::cout << "octavo " OCTAVO_VERSION "\n";
+    return 0;
+  }
   if (command.empty() || command == "--help" || command == "-h" || command == "help") {
     std::cout << help;
     return command.empty() ? 2 : 0;

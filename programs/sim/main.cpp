@@ -7,5 +7,9 @@
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments == std::vector<std::string>{"--version"}) {
+    std::cout << "sim of octavo " OCTAVO_VERSION "\n";
+    return 0;
+  }
   return octavo::sim::sim_command(arguments, std::cout, std::cerr);
 }
