@@ -79,7 +79,7 @@ double microseconds_of(const bench_context& c, stream& on, int turns, Queue&& qu
   calls.launch(on);
   std::vector<double> times;
   for (int i = 0; i < repeats; ++i) {
-    event from, to;
+    event from(true), to(true);
     from.record(on);
     calls.launch(on);
     to.record(on);

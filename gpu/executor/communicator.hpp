@@ -47,6 +47,11 @@ class communicator {
   /// Must ranks' devices read each other's memory?
   [[nodiscard]] virtual bool reads_peers() const = 0;
 
+  /// With `all`, kernels wait for no other rank, and calls leave any values: devices load a
+  /// kernel when it first runs, and may wait for all that runs meanwhile, so that none may
+  /// wait for a rank that is loading. Called while nothing is queued.
+  virtual void let_pass(bool all) { static_cast<void>(all); }
+
   /// Ends the waiting of all ranks, on hosts and devices, now and later: one of them failed.
   /// What is queued already leaves any values.
   virtual void abandon() = 0;

@@ -126,12 +126,19 @@ void decoder::forward_as_graph(stream& on, const step_plan& plan, const step_arr
   for (std::size_t g = 0; g < plan.groups(); ++g) wide = wide || plan.counts(g).wide > 0;
   const std::pair key{plan.rows(), wide};
   if (options_.others != nullptr) options_.others->require_working();
-  auto found = graphs_.find(key);
+  const auto found = graphs_.find(key);
   if (found == graphs_.end()) {
-    found = graphs_.emplace(key, capture(on, [&] { forward(on, plan, arrays); })).first;
-    found->second.instantiate();
+    forward(on, plan, arrays);
+    graphs_[key] = std::nullopt;
+    return;
   }
-  found->second.launch(on);
+  std::optional<graph>& steps = found->second;
+  if (!steps) {
+    graph captured = capture(on, [&] { forward(on, plan, arrays); });
+    captured.instantiate();
+    steps = std::move(captured);
+  }
+  steps->launch(on);
 }
 
 void decoder::embed_tokens(stream& on, const step_plan& plan, const step_arrays& arrays) {

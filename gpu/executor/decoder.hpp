@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "gpu/executor/communicator.hpp"
@@ -47,9 +48,10 @@ class decoder {
   /// Queues a step: computes its rows, writes their K and V, and leaves logits.
   void forward(stream& on, const step_plan& plan, const step_arrays& arrays);
 
-  /// The same for a padded step (step_plan::prepare_padded): the first of its shape is
-  /// captured, later ones are launched as one. Of several ranks, with a communicator that
-  /// can be captured.
+  /// The same for a padded step (step_plan::prepare_padded): the first of its shape runs as
+  /// forward() does, as libraries must see products before they can be captured; the second
+  /// is captured, and from then on they are launched as one. Of several ranks, with a
+  /// communicator that can be captured.
   void forward_as_graph(stream& on, const step_plan& plan, const step_arrays& arrays);
 
   /// The tokens of the last step, as whoever chooses them on the device writes them here:
@@ -108,8 +110,8 @@ class decoder {
   device_array<std::int32_t> chosen_;
   /// Of layers that slide, and of all others.
   angle_table global_angles_, local_angles_;
-  /// By rows, and whether any group of layers has wide items.
-  std::map<std::pair<int, bool>, graph> graphs_;
+  /// By rows, and whether any group of layers has wide items; nothing after the first step.
+  std::map<std::pair<int, bool>, std::optional<graph>> graphs_;
 };
 
 }  // namespace octavo::gpu

@@ -32,6 +32,9 @@ struct device_executor::rank_state {
 
 namespace {
 
+/// More than a device can hold of any model but a toy; the host accounts for each of them.
+constexpr std::int32_t blocks_max = 1 << 22;
+
 const device_info& found(const std::vector<device_info>& all, int index) {
   const auto at = std::ranges::find(all, index, &device_info::index);
   if (at != all.end()) return *at;
@@ -57,6 +60,8 @@ device_executor::device_executor(const model::checkpoint& source, model::tokeniz
   const auto all = devices();
   const device_info& first = found(all, options_.devices.at(0));
   for (const int device : options_.devices) static_cast<void>(found(all, device));
+  // Pinned memory, too, is taken in the context of the current device.
+  set_device(first.index);
   device_name_ = first.name;
   fp8_products_ = 10 * first.compute_major + first.compute_minor >= 89;
   const int ranks = static_cast<int>(options_.devices.size());
@@ -73,6 +78,8 @@ device_executor::device_executor(const model::checkpoint& source, model::tokeniz
   }
   ranks_.resize(options_.devices.size());
   threads_ = std::make_unique<rank_threads>(options_.devices);
+  // All of them before anything is copied.
+  on_all_ranks([&](int) { reach_peers(); });
   on_all_ranks([&](int rank) { load_rank(source, rank); });
   take_memory();
 }
@@ -100,12 +107,16 @@ void device_executor::on_all_ranks(const std::function<void(int)>& work) {
   });
 }
 
+void device_executor::reach_peers() const {
+  if (others_ == nullptr || !others_->reads_peers()) return;
+  const int device = current_device();
+  for (const int other : options_.devices) {
+    if (other != device) enable_peer_access(device, other);
+  }
+}
+
 void device_executor::load_rank(const model::checkpoint& source, int rank) {
   const int ranks = threads_->size();
-  for (const int other : options_.devices) {
-    if (others_ == nullptr || !others_->reads_peers()) break;
-    if (other != current_device()) enable_peer_access(current_device(), other);
-  }
   stream on;
   const memory_info before = device_memory();
   device_weights weights =
@@ -144,11 +155,18 @@ void device_executor::make_decoder(int rank) {
 }
 
 void device_executor::take_memory() {
+  on_all_ranks([&](int rank) {
+    rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
+    state.pools.allocate(rehearsal::blocks);
+    state.pools.fill_zero(state.on);
+    state.on.synchronize();
+  });
+  if (others_ != nullptr) load_kernels();
   num_blocks_ = options_.num_blocks;
   if (num_blocks_ == 0) {
-    rehearse();
+    rehearse(true);
     measure_memory();
-    num_blocks_ = INT32_MAX;
+    num_blocks_ = blocks_max;
     for (int rank = 0; rank < threads_->size(); ++rank) {
       num_blocks_ = std::min(num_blocks_, blocks_left(rank));
     }
@@ -157,30 +175,36 @@ void device_executor::take_memory() {
       [&](int rank) { ranks_[static_cast<std::size_t>(rank)]->pools.allocate(num_blocks_); });
 }
 
-// Runs what serving can run, on as few KV blocks as will do. Each rank waits before it
-// measures, so that nothing of any is missing then.
-void device_executor::rehearse() {
+void device_executor::load_kernels() {
+  others_->let_pass(true);
+  rehearse(false);
+  others_->let_pass(false);
+}
+
+// Runs what serving can run, on as few KV blocks as will do. A graph is captured when its step
+// comes again. Each rank waits before it measures, so that nothing of any is missing then.
+void device_executor::rehearse(bool with_graphs) {
   const rehearsal steps{config_, limits_of(options_, plans_[0]->multiprocessors()),
                         options_.rehearsal_tokens_max};
-  on_all_ranks([&](int rank) {
-    rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
-    state.pools.allocate(rehearsal::blocks);
-    state.pools.fill_zero(state.on);
-  });
   flight of;
   for (const model::decoder_batch& batch : steps.batches()) {
     sources_.assign(batch.tokens.size(), -1);
     lay_out(of, batch);
-    on_all_ranks([&](int rank) {
-      rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
-      queue_step(of, rank);
-      if (rank == 0) {
-        sampler_->rehearse(state.on, state.computes->logits(), state.computes->chosen(),
-                           plans_[of.turn]->logit_rows());
-      }
-      state.on.synchronize();
-    });
+    of.as_graph = of.as_graph && with_graphs;
+    for (int times = of.as_graph ? 2 : 1; times > 0; --times) {
+      on_all_ranks([&](int rank) { rehearse_on_rank(of, rank); });
+    }
   }
+}
+
+void device_executor::rehearse_on_rank(const flight& of, int rank) {
+  rank_state& state = *ranks_[static_cast<std::size_t>(rank)];
+  queue_step(of, rank);
+  if (rank == 0) {
+    sampler_->rehearse(state.on, state.computes->logits(), state.computes->chosen(),
+                       plans_[of.turn]->logit_rows());
+  }
+  state.on.synchronize();
 }
 
 // The graphs that were captured know where the small pools were. They go with their
@@ -203,7 +227,7 @@ std::int32_t device_executor::blocks_left(int rank) const {
   // Emulated ranks may share a device.
   const auto sharers = static_cast<double>(std::ranges::count(options_.devices, device));
   const double left = (options_.gpu_memory_utilization * total - used) / sharers / block;
-  if (left >= 1) return static_cast<std::int32_t>(std::min(left, 1.0 * INT32_MAX));
+  if (left >= 1) return static_cast<std::int32_t>(std::min(left, 1.0 * blocks_max));
   const double others = total - static_cast<double>(state.before.free_bytes);
   std::ostringstream text;
   const auto gib = [](double bytes) { return bytes / (1 << 30); };

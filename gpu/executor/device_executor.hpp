@@ -89,10 +89,13 @@ class device_executor final : public executor {
     bool follows = false;           ///< begins with tokens of the step before
   };
 
+  void reach_peers() const;
   void load_rank(const model::checkpoint& source, int rank);
   void make_decoder(int rank);
   void take_memory();
-  void rehearse();
+  void load_kernels();
+  void rehearse(bool with_graphs);
+  void rehearse_on_rank(const flight& of, int rank);
   void measure_memory();
   [[nodiscard]] std::int32_t blocks_left(int rank) const;
   void start_ready();

@@ -28,6 +28,7 @@ class nccl_communicator final : public communicator {
   void gather(stream& on, int rank, const float* part, std::size_t count, float* output) override;
   [[nodiscard]] bool capturable() const override { return true; }
   [[nodiscard]] bool reads_peers() const override { return false; }
+  void let_pass(bool all) override { pass_ = all; }
   void abandon() override;
 
  private:
@@ -42,6 +43,7 @@ class nccl_communicator final : public communicator {
   member& working(int rank);
 
   std::vector<std::unique_ptr<member>> members_;
+  bool pass_ = false;
 };
 
 }  // namespace octavo::gpu

@@ -118,6 +118,13 @@ void peer_communicator::gather(stream& on, int rank, const float* part, std::siz
   }
 }
 
+// All ranks make the same calls while they pass, so that they agree on their number again.
+void peer_communicator::let_pass(bool all) {
+  if (abandoned_) return;
+  std::atomic_ref(ends_waiting_[0]).store(all ? 1 : 0, std::memory_order_release);
+  if (larger_ != nullptr) larger_->let_pass(all);
+}
+
 void peer_communicator::abandon() {
   abandoned_ = true;
   std::atomic_ref(ends_waiting_[0]).store(1, std::memory_order_release);

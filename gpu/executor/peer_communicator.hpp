@@ -30,6 +30,7 @@ class peer_communicator final : public communicator {
     return larger_ == nullptr || larger_->capturable();
   }
   [[nodiscard]] bool reads_peers() const override { return true; }
+  void let_pass(bool all) override;
   void abandon() override;
 
  private:
@@ -41,7 +42,7 @@ class peer_communicator final : public communicator {
 
   peer_group group_;
   std::vector<device_array<std::byte>> memory_;  ///< by rank
-  pinned_array<int> ends_waiting_;               ///< not 0 once abandoned
+  pinned_array<int> ends_waiting_;               ///< not 0: nobody waits
   std::unique_ptr<communicator> larger_;
 };
 

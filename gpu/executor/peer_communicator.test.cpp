@@ -213,6 +213,24 @@ TEST_CASE("a rank that fails ends its peers' waiting, on the device and for good
   CHECK_THROWS_AS(pair.run(late), device_error);
 }
 
+TEST_CASE("ranks that pass wait for none, and agree on their calls afterwards") {
+  if (!devices_reach_each_other()) return;
+  pair_of_ranks pair(width * sizeof(float));
+  pair.says().let_pass(true);
+  // One after the other: whoever waited for the other would wait for good.
+  for (const int alone : {0, 1}) {
+    pair.run([&](int rank) {
+      if (rank == alone) sum_rows(pair.says(), rank, 3, 1);
+    });
+  }
+  pair.says().let_pass(false);
+  std::vector<summed> got(ranks);
+  pair.run(
+      [&](int rank) { got[static_cast<std::size_t>(rank)] = sum_rows(pair.says(), rank, 3, 1); });
+  check_rows(got[0], 3);
+  CHECK(got[1] == got[0]);
+}
+
 TEST_CASE("a group of ranks has a least and a most size") {
   CHECK_THROWS_WITH(peer_communicator(std::vector<int>(9, 0), 64),
                     "tensor_parallel_size is 9; 1 to 8 are allowed");

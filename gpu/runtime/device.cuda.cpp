@@ -12,6 +12,8 @@ const char* advice_for(cudaError_t code) {
     case cudaErrorMemoryAllocation:
       return "lower --gpu-memory-utilization or --max-model-len, or stop what else uses the device";
     case cudaErrorInsufficientDriver:
+      return "there is no driver, or one older than the CUDA that this was built with: nvidia-smi "
+             "shows the newest CUDA that it takes";
     case cudaErrorNoDevice:
     case cudaErrorSystemDriverMismatch:
       return "nvidia-smi shows whether this machine has a device and which driver";

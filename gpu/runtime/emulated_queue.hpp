@@ -58,6 +58,7 @@ struct event::state {
   std::shared_ptr<emulated::queue> queue;  // null: nothing recorded
   std::uint64_t position = 0;
   std::shared_ptr<double> time_ms;
+  bool timed = false;
 };
 
 struct graph::state {

@@ -16,10 +16,12 @@ namespace octavo::gpu {
 struct stream::state {
   cudaStream_t stream = nullptr;
   int device = 0;
+  bool reads_pageable = false;  // copies may read memory that is not pinned in place
 };
 
 struct event::state {
   cudaEvent_t event = nullptr;  // null: nothing was recorded
+  bool timed = false;
 };
 
 struct graph::state {
@@ -38,6 +40,10 @@ stream::stream() : state_(std::make_unique<state>()) {
   state_->device = current_device();
   cuda_check(cudaStreamCreateWithFlags(&state_->stream, cudaStreamNonBlocking),
              "cudaStreamCreateWithFlags");
+  int reads = 0;
+  cuda_check(cudaDeviceGetAttribute(&reads, cudaDevAttrPageableMemoryAccess, state_->device),
+             "cudaDeviceGetAttribute");
+  state_->reads_pageable = reads != 0;
 }
 stream::stream(stream&&) noexcept = default;
 stream& stream::operator=(stream&& o) noexcept {
@@ -82,7 +88,9 @@ graph stream::end_capture() {
 
 // ---- events -----------------------------------------------------------------
 
-event::event() : state_(std::make_unique<state>()) {}
+event::event(bool timed) : state_(std::make_unique<state>()) {
+  state_->timed = timed;
+}
 event::event(event&&) noexcept = default;
 event& event::operator=(event&& o) noexcept {
   std::swap(state_, o.state_);
@@ -97,7 +105,8 @@ event::~event() {
 void event::record(stream& s) {
   if (state_->event == nullptr) {
     cuda_use_device(s.device());
-    cuda_check(cudaEventCreate(&state_->event), "cudaEventCreate");
+    const unsigned flags = state_->timed ? cudaEventDefault : cudaEventDisableTiming;
+    cuda_check(cudaEventCreateWithFlags(&state_->event, flags), "cudaEventCreateWithFlags");
   }
   cuda_check(cudaEventRecord(state_->event, s.native().stream), "cudaEventRecord");
 }
@@ -153,10 +162,19 @@ void copy(stream& s, void* to, const void* from, std::size_t bytes, cudaMemcpyKi
   cuda_check(cudaMemcpyAsync(to, from, bytes, kind, s.native().stream), "cudaMemcpyAsync");
 }
 
+bool is_pinned(const void* host) {
+  cudaPointerAttributes of{};
+  cuda_check(cudaPointerGetAttributes(&of, host), "cudaPointerGetAttributes");
+  return of.type != cudaMemoryTypeUnregistered;
+}
+
 }  // namespace
 
+// Memory that is not pinned goes through a buffer of the driver's at the call, but for
+// devices that read it in place (HMM, Grace Hopper): they may do so later.
 void copy_to_device(stream& s, void* device, const void* host, std::size_t bytes) {
   copy(s, device, host, bytes, cudaMemcpyHostToDevice);
+  if (bytes > 0 && s.native().reads_pageable && !is_pinned(host)) s.synchronize();
 }
 
 void copy_to_host(stream& s, void* host, const void* device, std::size_t bytes) {

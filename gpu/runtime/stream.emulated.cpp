@@ -174,7 +174,9 @@ graph stream::end_capture() {
 
 // ---- events -----------------------------------------------------------------
 
-event::event() : state_(std::make_unique<state>()) {}
+event::event(bool timed) : state_(std::make_unique<state>()) {
+  state_->timed = timed;
+}
 event::event(event&&) noexcept = default;
 event& event::operator=(event&&) noexcept = default;
 event::~event() = default;
@@ -203,6 +205,9 @@ bool event::ready() {
 double event::elapsed_ms(const event& from, const event& to) {
   if (from.state_->time_ms == nullptr || to.state_->time_ms == nullptr) {
     throw device_error("event::elapsed_ms", current_device(), "an event was not recorded", "");
+  }
+  if (!from.state_->timed || !to.state_->timed) {
+    throw device_error("event::elapsed_ms", current_device(), "an event is not timed", "");
   }
   return *to.state_->time_ms - *from.state_->time_ms;
 }

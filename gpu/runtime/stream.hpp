@@ -47,7 +47,9 @@ class stream {
 /// A point in a stream.
 class event {
  public:
-  event();
+  event() : event(false) {}
+  /// A timed one says when it was passed, which costs the device a little.
+  explicit event(bool timed);
   event(event&&) noexcept;
   event& operator=(event&&) noexcept;
   ~event();
@@ -57,7 +59,7 @@ class event {
   void synchronize();
   /// Whether it is done.
   bool ready();
-  /// Time between two recorded events that are done. Emulated: one for each
+  /// Time between two recorded events that are timed and done. Emulated: one for each
   /// piece of work that ran between them.
   static double elapsed_ms(const event& from, const event& to);
 

@@ -87,7 +87,18 @@ TEST_CASE("who asks an event again and again sees it become ready") {
   event later;
   later.record(s);
   later.synchronize();
-  CHECK(event::elapsed_ms(e, later) > 0);
+  CHECK_THAT(error_of([&] { event::elapsed_ms(e, later); }), ContainsSubstring("not timed"));
+}
+
+TEST_CASE("timed events say how long the work between them took") {
+  stream s;
+  device_array<int> values(1);
+  event from(true), to(true);
+  from.record(s);
+  values.fill_zero(s);
+  to.record(s);
+  s.synchronize();
+  CHECK(event::elapsed_ms(from, to) > 0);
 }
 
 TEST_CASE("a graph replays what was captured, on the values of its launch") {

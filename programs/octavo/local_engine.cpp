@@ -222,6 +222,7 @@ std::unique_ptr<executor> make_gpu_executor(const local_model& model, const engi
   options.kv_type = fp8 ? gpu::dtype::float8_e4m3 : options.type;
   const bool given = flags.num_gpu_blocks_override > 0 || machine.kv_cache_memory_bytes > 0;
   options.num_blocks = given || emulated ? config.num_blocks.raw() : 0;
+  options.rehearsal_tokens_max = emulated ? 16 : 0;
   options.gpu_memory_utilization = flags.gpu_memory_utilization;
   options.max_num_batched_tokens = config.max_num_batched_tokens.raw();
   options.max_num_seqs = config.max_num_seqs;

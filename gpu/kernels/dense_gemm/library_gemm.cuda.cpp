@@ -49,14 +49,21 @@ cudaDataType_t type_of(dtype type) {
   return CUDA_R_32F;
 }
 
-/// One handle a device, made at its first use and kept to the end of the process.
-cublaslt::handle handle_of(int device) {
+/// One handle a device, made at its first use and kept to the end of the process. Null where
+/// it would have to be made and must not be.
+cublaslt::handle handle_of(int device, bool may_make) {
   static std::mutex lock;
   static std::map<int, cublaslt::handle> handles;
   const std::lock_guard guard(lock);
   cublaslt::handle& handle = handles[device];
-  if (handle == nullptr) check(calls().cublasLtCreate(&handle), "cublasLtCreate");
+  if (handle == nullptr && may_make) check(calls().cublasLtCreate(&handle), "cublasLtCreate");
   return handle;
+}
+
+bool is_capturing(stream& on) {
+  cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
+  cuda_check(cudaStreamIsCapturing(cuda_stream(on), &state), "cudaStreamIsCapturing");
+  return state != cudaStreamCaptureStatusNone;
 }
 
 template <class T>
@@ -133,20 +140,22 @@ std::optional<cublaslt::algorithm> search(cublaslt::handle library, const descri
 }
 
 /// The library's choice for a shape, asked for once: asking takes longer than a small
-/// product.
+/// product. Nothing where it was not asked for and must not be.
 std::optional<cublaslt::algorithm> algorithm_for(cublaslt::handle library, int device,
-                                                 const library_product& p, const descriptors& d) {
+                                                 const library_product& p, const descriptors& d,
+                                                 bool may_search) {
   using shape = std::tuple<int, int, int, int, int, dtype, dtype, bool, bool>;
   static std::mutex lock;
   static std::map<shape, std::optional<cublaslt::algorithm>> known;
   const shape key{device, p.tokens,      p.outputs,         p.inputs,    p.output_stride,
                   p.type, p.output_type, p.bias != nullptr, p.row_scales};
   const std::lock_guard guard(lock);
-  // Prompts come in any length: forget rather than grow without end.
-  constexpr std::size_t shapes_max = 4096;
-  if (known.size() >= shapes_max && !known.contains(key)) known.clear();
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
+  if (!may_search) return std::nullopt;
+  // Prompts come in any length: forget rather than grow without end.
+  constexpr std::size_t shapes_max = 4096;
+  if (known.size() >= shapes_max) known.clear();
   return known[key] = search(library, d);
 }
 
@@ -171,12 +180,16 @@ bool library_scales_rows() {
   return major == 9 && minor == 0;
 }
 
+// Neither can a handle be made in a capture, nor can the library be asked for its choice in
+// all of its versions (13.3 cannot).
 bool library_gemm(stream& on, const library_product& p) {
   cuda_use_device(on.device());
   check_workspace(p.workspace, {library_workspace_bytes, 0}, "library_gemm");
-  cublaslt::handle library = handle_of(on.device());
+  const bool free = !is_capturing(on);
+  cublaslt::handle library = handle_of(on.device(), free);
+  if (library == nullptr) return false;
   const descriptors d(p);
-  const auto algorithm = algorithm_for(library, on.device(), p, d);
+  const auto algorithm = algorithm_for(library, on.device(), p, d, free);
   if (!algorithm) return false;
   const float one = 1.0F;
   const float zero = 0.0F;

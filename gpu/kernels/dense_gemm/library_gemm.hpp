@@ -36,8 +36,9 @@ struct library_product {
 /// What the library gets of a workspace: enough for its split-K kernels.
 inline constexpr std::size_t library_workspace_bytes = std::size_t{32} << 20;
 
-/// Queues the product; false where the library has no kernel for it, and nothing is queued.
-/// Throws device_error with the library's answer.
+/// Queues the product; false where the library has no kernel for it, and nothing is queued:
+/// nor while `on` captures a product of a shape that did not run before. Throws device_error
+/// with the library's answer.
 [[nodiscard]] bool library_gemm(stream& on, const library_product& product);
 
 }  // namespace octavo::gpu
