@@ -5,9 +5,9 @@
 
 FOLDER holds the objects that nvcc made, with OBJECT.ptxas beside each (see
 keep_ptxas.py). A kernel that spills, takes more registers than its budget, has no
-budget, or lacks an instruction in its PTX that it is meant to use, is a failure, and so
-is a budget without a kernel. --write adds a budget of what was measured for kernels
-that have none.
+budget, reads memory by single bytes, or lacks an instruction in its PTX that it is meant
+to use, is a failure, and so is a budget without a kernel. --write adds a budget of what
+was measured for kernels that have none.
 
 A budget's key is a pattern (*, ?) for a kernel's name with its template arguments,
 without namespace octavo::gpu; the first that matches counts:
@@ -134,6 +134,10 @@ def check(use, budget, ptx):
     for instruction in budget.get("instructions", []) if ptx else []:
         if instruction not in ptx:
             problems.append(f"has no {instruction} in its PTX")
+    # What a compiler makes of a copy that it knows no alignment of.
+    single_bytes = re.findall(r"\bld\.(?:global|shared)\S*\.[us]8\b", ptx)
+    if single_bytes:
+        problems.append(f"reads single bytes, by {len(single_bytes)} {single_bytes[0]}")
     return problems
 
 

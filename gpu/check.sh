@@ -110,14 +110,15 @@ same_text() {
 cd -- "$root"
 export -f builds sees_devices same_text
 export root build out
+# Ranks' kernels wait for each other, in tests on one device: one that is loaded only when it
+# is launched would wait for those that wait for it.
+loaded=(env CUDA_MODULE_LOADING=EAGER)
 say "building for this GPU into $build"
 if part 420 build bash -euo pipefail -c builds; then
   part 20 devices bash -euo pipefail -c sees_devices || true
   part 60 tiny-model bash -euo pipefail -c same_text || true
-  # Ranks of some tests share the device: a kernel that is loaded when it first runs would wait
-  # for one that waits for it.
-  part 180 tests env CUDA_MODULE_LOADING=EAGER "$build/bin/gpu_native_tests" || true
-  if part 150 bench.json "$build/bin/gpu_bench"; then
+  part 180 tests "${loaded[@]}" "$build/bin/gpu_native_tests" || true
+  if part 150 bench.json "${loaded[@]}" "$build/bin/gpu_bench"; then
     if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2> /dev/null; then
       part 90 torch.json bash -c 'python3 "$root/gpu/bench/torch_times.py" < "$out/bench.json"' ||
         rm -f -- "$out/torch.json"

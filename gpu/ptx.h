@@ -17,7 +17,8 @@ namespace octavo::gpu {
 
 // ---- bits --------------------------------------------------------------------
 
-/// The bits of a value as another type of the same size.
+/// The bits of a value as another type of the same size. Not of what lies in memory: a
+/// device would read that byte by byte, for a copy promises no alignment.
 template <class To, class From>
 OCTAVO_DEVICE To bits_as(const From& from) {
   static_assert(sizeof(To) == sizeof(From));
@@ -95,7 +96,8 @@ OCTAVO_DEVICE T load_global(const T* address) {
 #if !defined(__CUDACC__)
   simt::check_global_read(address, sizeof(T));
 #endif
-  return bits_as<T>(*reinterpret_cast<const word*>(address));
+  const word read = *reinterpret_cast<const word*>(address);
+  return bits_as<T>(read);
 }
 
 /// As load_global, for what is read once: it takes no room in L1 and leaves L2 first.
@@ -190,6 +192,18 @@ OCTAVO_DEVICE void spin_pause() {
 #endif
 }
 
+/// Nanoseconds by a clock that goes on while a thread waits; its steps may be microseconds.
+/// The emulator, which limits waits itself, has none.
+OCTAVO_DEVICE std::uint64_t clock_ns() {
+#if defined(__CUDACC__)
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+#else
+  return 0;
+#endif
+}
+
 /// Meets `threads` threads of the block (a multiple of 32) at barrier `id`, 1 to 15.
 OCTAVO_DEVICE void named_barrier_sync(int id, int threads) {
 #if defined(__CUDACC__)
@@ -225,7 +239,8 @@ OCTAVO_DEVICE T load_shared(const T* address) {
   simt::check_shared(address, sizeof(T), "load from shared memory");
   simt::note_shared_access(address, sizeof(T));
 #endif
-  return bits_as<T>(*reinterpret_cast<const word*>(address));
+  const word read = *reinterpret_cast<const word*>(address);
+  return bits_as<T>(read);
 }
 
 template <class T>

@@ -142,6 +142,16 @@ TEST_CASE("a plain store past the end of an allocation is found after the launch
              ContainsSubstring("256 bytes was written past its end"));
 }
 
+TEST_CASE("a launch with more shared memory than some supported device has is refused") {
+  const auto of = [](std::size_t shared_bytes) {
+    return error_of([&] {
+      run_kernel({dim3(1), dim3(32), shared_bytes}, strided<1>, first_floats(1), 1);
+    });
+  };
+  CHECK(of(99 << 10).empty());
+  CHECK_THAT(of((99 << 10) + 1), ContainsSubstring("sm_89 has 101376"));
+}
+
 TEST_CASE("bytes are counted, all and distinct") {
   const scoped_options scope;
   current_options().count_distinct_bytes = true;
@@ -173,8 +183,8 @@ counts conflicts(Kernel kernel, unsigned shared_bytes) {
 TEST_CASE("bank conflicts are counted as the hardware resolves them") {
   CHECK(conflicts(strided<1>, 4096).bank_conflicts == 0);
   CHECK(conflicts(strided<2>, 8192).bank_conflicts == 1);
-  CHECK(conflicts(strided<32>, 4096 * 32).bank_conflicts == 31);
-  CHECK(conflicts(strided<33>, 4096 * 33).bank_conflicts == 0);
+  CHECK(conflicts(strided<32>, 32 * 32 * 4).bank_conflicts == 31);
+  CHECK(conflicts(strided<33>, 32 * 33 * 4).bank_conflicts == 0);
   // Eight rows of 128 bytes begin in the same bank; 16 bytes of padding set them apart.
   CHECK(conflicts(load_rows<128>, 4096).bank_conflicts == 4 * 7);
   CHECK(conflicts(load_rows<144>, 32 * 144).bank_conflicts == 0);

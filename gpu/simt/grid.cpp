@@ -20,8 +20,8 @@
 namespace octavo::gpu::simt {
 namespace {
 
-constexpr std::size_t shared_bytes_max = 227 << 10;  // sm_90
-constexpr std::uint64_t fibers_max = 65536;          // of a cooperative launch
+constexpr std::size_t shared_bytes_max = 99 << 10;  // sm_89; others have more
+constexpr std::uint64_t fibers_max = 65536;         // of a cooperative launch
 
 std::mutex total_mutex;
 counts total;
@@ -119,7 +119,7 @@ void check_shape(const grid_work& work) {
     refuse(work, shape.str());
   }
   if (work.shared_bytes > shared_bytes_max) {
-    refuse(work, std::to_string(work.shared_bytes) + " bytes of shared memory; allowed are " +
+    refuse(work, std::to_string(work.shared_bytes) + " bytes of shared memory; sm_89 has " +
                      std::to_string(shared_bytes_max));
   }
   const auto blocks = std::uint64_t{grid.x} * grid.y * grid.z;

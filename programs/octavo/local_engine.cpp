@@ -2,6 +2,7 @@
 #include "programs/octavo/local_engine.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 #include <utility>
@@ -127,6 +128,9 @@ local_model load_local_model(const std::string& path, const sim::engine_flags& f
                       "model and says where it is");
   }
   refuse_what_is_ignored(flags, machine);
+  // Ranks' kernels wait for each other. Loading one at its first launch, as CUDA does unless
+  // told before it is first called, may wait for all that run: among them those that wait for it.
+  if (flags.tensor_parallel_size > 1) ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   auto source = std::make_shared<const model::checkpoint>(model::checkpoint::open(path));
   const model::tokenizer words = model::load_tokenizer(*source);
   auto ends = model::end_tokens_of(*source, words);

@@ -4,7 +4,7 @@
 // Ranks wait for each other through flags. Each rank runs its launches on a stream and
 // thread of its own; all ranks must make the same calls, in the same order, with the same
 // sizes, types and algorithm. Launches may be captured, and launched again as a graph. A
-// rank that waits half a minute for another stops its kernel with an error.
+// rank that waits two minutes for another stops its kernel with an error.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,10 @@ struct peer_memory {
     return part<X>(of_rank, 2 * slot + 1);
   }
   /// The number of this block's call.
-  __device__ int next_call() const { return load_global(&flags[rank]->calls[blockIdx.x]) + 1; }
+  __device__ int next_call() const {
+    const auto last = static_cast<unsigned>(load_global(&flags[rank]->calls[blockIdx.x]));
+    return static_cast<int>(last + 1);
+  }
   /// To be called once the block has met its peers. Blocks that take no part in a call
   /// count it too.
   __device__ void count_call(int call) const {
@@ -57,9 +60,9 @@ struct peer_memory {
   }
 };
 
-/// Gives up on a rank that does not come: about half a minute on a device. The emulator
-/// has a limit of its own.
-inline constexpr int peer_spins_max = 1 << 29;
+/// Gives up on a rank that does not come: longer than loading or translating kernels for the
+/// first time may keep it. The emulator has a limit of its own.
+inline constexpr std::uint64_t peer_wait_ns_max = 120'000'000'000;
 
 /// How blocks of the same number meet. Tests replace it to see that it is needed.
 struct peer_meeting {
@@ -69,22 +72,29 @@ struct peer_meeting {
     if (peer < m.ranks) {
       store_release_system(&m.flags[peer]->arrived[phase][blockIdx.x][m.rank], call);
       const int* flag = &m.flags[m.rank]->arrived[phase][blockIdx.x][peer];
-      // A peer is one call ahead at most; numbers wrap around.
-      for (int spins = 1; static_cast<unsigned>(load_acquire_system(flag) - call) > 1; ++spins) {
-        if (is_abandoned(m, spins)) break;
+      const std::uint64_t begin = clock_ns();
+      for (unsigned spins = 1; !has_come(flag, call); ++spins) {
+        if (spins % 64 == 0 && gives_up(m, begin)) break;
         spin_pause();
-#if defined(__CUDACC__)
-        if (spins == peer_spins_max) __trap();
-#endif
       }
     }
     __syncthreads();
   }
 
  private:
+  /// A peer is one call ahead at most; numbers wrap around, within days of serving.
+  static __device__ bool has_come(const int* flag, int call) {
+    const auto come = static_cast<unsigned>(load_acquire_system(flag));
+    return come - static_cast<unsigned>(call) <= 1;
+  }
+
   /// The flag lies on the host: it is read now and then only.
-  static __device__ bool is_abandoned(const peer_memory& m, int spins) {
-    return spins % 64 == 0 && m.abandoned != nullptr && load_acquire_system(m.abandoned) != 0;
+  static __device__ bool gives_up(const peer_memory& m, [[maybe_unused]] std::uint64_t begin) {
+    if (m.abandoned != nullptr && load_acquire_system(m.abandoned) != 0) return true;
+#if defined(__CUDACC__)
+    if (clock_ns() - begin > peer_wait_ns_max) __trap();
+#endif
+    return false;
   }
 };
 

@@ -2,6 +2,10 @@
 // keeps those right that do.
 // Emulated only: a device has no schedules to vary.
 #if !defined(OCTAVO_NATIVE_CUDA)
+#include <algorithm>
+#include <atomic>
+#include <climits>
+
 #include "gpu/kernels/all_reduce/all_reduce.cuh"
 #include "gpu/kernels/all_reduce/peer_launching.hpp"
 #include "gpu/kernels/all_reduce/test_ranks.hpp"
@@ -71,6 +75,34 @@ TEST_CASE("blocks that have no rows of a call count it too") {
   copy_to_host(s, &flags, peers.of(0).memory[0], sizeof(flags));
   s.synchronize();
   for (const int calls : flags.calls) CHECK(calls == 3);
+}
+
+TEST_CASE("the numbers of calls wrap around") {
+  constexpr std::size_t values = 4 * 8;
+  const test_ranks peers(2, 2, values * sizeof(float));
+  peer_flags flags;
+  std::fill_n(&flags.arrived[0][0][0], sizeof(flags) / sizeof(int), INT_MAX - 2);
+  stream s;
+  for (int rank = 0; rank < 2; ++rank) {
+    copy_to_device(s, peers.of(0).memory[rank], &flags, sizeof(flags));
+  }
+  s.synchronize();
+  std::atomic<int> wrong = 0;
+  peers.run([&](const peer_group& g) {
+    stream on;
+    auto x = on_device(on, std::vector<float>(values, 1));
+    all_reduce_params p;
+    p.type = p.output_type = dtype::float32;
+    p.rows = 4;
+    p.width = 8;
+    p.input = p.output = x.data();
+    for (int call = 0; call < 5; ++call) {
+      p.algorithm = call % 2 == 0 ? all_reduce_algorithm::one_shot : all_reduce_algorithm::two_shot;
+      all_reduce(g, p, on);
+    }
+    for (const float sum : on_host(on, x)) wrong += sum != 32 ? 1 : 0;
+  });
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("ranks that do not wait for each other get wrong sums") {

@@ -67,7 +67,9 @@ __device__ void put_pair(T* row, int column, const gemm_output& out, float2 valu
   if (column + 1 < out.columns) store_global(row + column + 1, y);
 }
 
-/// Scales, adds the bias and writes the sums of two neighbouring columns.
+/// Scales, adds the bias and writes the sums of two neighbouring columns. The bias is added
+/// for itself: joined to a product, in kernels for some numbers of rows and not in others, it
+/// would make a row's bits depend on its batch.
 template <class T>
 __device__ void put_sums(const gemm_output& out, int row, int column, float2 value) {
   const int next = column + 1 < out.columns ? column + 1 : column;
@@ -81,8 +83,8 @@ __device__ void put_sums(const gemm_output& out, int row, int column, float2 val
   }
   if (out.bias != nullptr) {
     const T* bias = static_cast<const T*>(out.bias);
-    value.x += to_float(load_global(bias + column));
-    value.y += to_float(load_global(bias + next));
+    value.x = __fadd_rn(value.x, to_float(load_global(bias + column)));
+    value.y = __fadd_rn(value.y, to_float(load_global(bias + next)));
   }
   const std::size_t start = static_cast<std::size_t>(row) * out.stride;
   if (out.as_float) {

@@ -119,7 +119,7 @@ void launch_quantize(stream& on, const fp8_quantization& work) {
     const int blocks = (work.inputs + fp8_block - 1) / fp8_block;
     const auto across =
         static_cast<unsigned>((blocks + quantize_threads / 16 - 1) / (quantize_threads / 16));
-    launch(on, launch_shape{dim3(across, tokens), dim3(quantize_threads)}, quantize_blocks<T>,
+    launch(on, launch_shape{dim3(tokens, across), dim3(quantize_threads)}, quantize_blocks<T>,
            values, codes, work.scales, work.inputs, blocks);
     return;
   }

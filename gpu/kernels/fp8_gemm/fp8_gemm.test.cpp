@@ -204,6 +204,26 @@ TEST_CASE("activations become the nearest e4m3 numbers of their scale") {
   }
 }
 
+// A launch's shape is checked when it is queued: running it would take the emulator long.
+TEST_CASE("tokens are quantized that are more than a grid is high") {
+  constexpr int tokens = 70'000;
+  device_array<std::uint16_t> values(tokens * 16);
+  device_array<std::uint8_t> codes(tokens * 16);
+  device_array<float> scales(tokens);
+  stream s;
+  fp8_quantization work;
+  work.values = values.data();
+  work.codes = codes.data();
+  work.scales = scales.data();
+  work.tokens = tokens;
+  work.inputs = 16;
+  work.type = dtype::float16;
+  for (const auto mode : {fp8_activation_scales::token, fp8_activation_scales::token_block}) {
+    work.mode = mode;
+    CHECK_NOTHROW(fp8_quantize(s, work));
+  }
+}
+
 TEST_CASE("e4m3 products refuse what does not fit, by name") {
   fp8_case c(fp8_weight_scales::tensor, 2, 32, 64);
   SECTION("inputs") {

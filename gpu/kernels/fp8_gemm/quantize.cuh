@@ -76,14 +76,14 @@ __global__ void __launch_bounds__(quantize_threads)
   }
 }
 
-/// Sixteen lanes make one block of 128 inputs. Grid: x over the blocks of a row, y = tokens.
+/// Sixteen lanes make one block of 128 inputs. Grid: x = tokens, y over the blocks of a row.
 template <class T>
 __global__ void __launch_bounds__(quantize_threads)
     quantize_blocks(const T* values, unsigned char* codes, float* scales, int inputs, int blocks) {
-  const int block = static_cast<int>(blockIdx.x * (quantize_threads / 16) + threadIdx.x / 16);
+  const int block = static_cast<int>(blockIdx.y * (quantize_threads / 16) + threadIdx.x / 16);
   const int input = block * 128 + static_cast<int>(threadIdx.x) % 16 * 8;
   const bool inside = input < inputs;
-  const std::size_t place = static_cast<std::size_t>(blockIdx.y) * inputs + (inside ? input : 0);
+  const std::size_t place = static_cast<std::size_t>(blockIdx.x) * inputs + (inside ? input : 0);
   const auto from = load_global(reinterpret_cast<const eight<T>*>(values + place));
   float largest = inside ? largest_magnitude(from) : 0.0F;
 #pragma unroll
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(quantize_threads)
   const float scale = largest > 0.0F ? largest / e4m3_max : 1.0F;
   if (!inside) return;
   if (threadIdx.x % 16 == 0) {
-    store_global(scales + static_cast<std::size_t>(blockIdx.y) * blocks + block, scale);
+    store_global(scales + static_cast<std::size_t>(blockIdx.x) * blocks + block, scale);
   }
   store_codes(from, scale, codes + place);
 }

@@ -32,7 +32,7 @@ __device__ float norm_factor(float squares, int width, float epsilon, float* scr
 
 /// Takes the input, normed where wanted, and the residual into `kept`; returns this
 /// thread's sum of squares. source(column, values) gives `count` elements; it is called
-/// once for each.
+/// once for each. Roundings are spelled out: a row has the same bits in every kernel.
 template <int count, class Barrier, class T, class W, class Source>
 __device__ float sum_into_residual(const norm_row<T, W>& row, const Source& source, float* kept,
                                    float* scratch) {
@@ -46,7 +46,7 @@ __device__ float sum_into_residual(const norm_row<T, W>& row, const Source& sour
       source(column, x);
       for (int i = 0; i < count; ++i) {
         kept[column + i] = x[i];
-        squares += x[i] * x[i];
+        squares = fmaf(x[i], x[i], squares);
       }
     }
     factor = norm_factor<Barrier>(squares, row.width, row.epsilon, scratch);
@@ -64,12 +64,12 @@ __device__ float sum_into_residual(const norm_row<T, W>& row, const Source& sour
     if (row.residual != nullptr) {
       float r[count];
       load_elements(row.residual + column, r);
-      for (int i = 0; i < count; ++i) x[i] += r[i];
+      for (int i = 0; i < count; ++i) x[i] = __fadd_rn(x[i], r[i]);
       if (row.new_residual != nullptr) store_elements(row.new_residual + column, x);
     }
     for (int i = 0; i < count; ++i) {
       kept[column + i] = x[i];
-      squares += x[i] * x[i];
+      squares = fmaf(x[i], x[i], squares);
     }
   }
   return squares;

@@ -10,7 +10,8 @@
 
 namespace octavo::gpu {
 
-inline constexpr int norm_width_max = 32768;
+/// A row, in floats, fits the shared memory of a block of sm_89.
+inline constexpr int norm_width_max = 24576;
 
 /// For each row i: with a residual,
 ///   residual[i] += input[i], or norm(input[i]) * input_weight where that is given;

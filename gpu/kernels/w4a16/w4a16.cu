@@ -10,14 +10,15 @@ namespace {
 
 constexpr int gather_threads = 256;
 
-/// One thread makes 8 neighbouring numbers of one row. Grid: x over a row, y = rows.
+/// One thread makes 8 neighbouring numbers of one row. Grid: x = rows, y over a row.
 /// 16-bit numbers of any type; -1 in `order` gives zero.
-__global__ void gather_rows(const unsigned short* from, const int* order, int source_inputs,
-                            int inputs, unsigned short* to) {
+__global__ void __launch_bounds__(gather_threads)
+    gather_rows(const unsigned short* from, const int* order, int source_inputs, int inputs,
+                unsigned short* to) {
   const int first =
-      (static_cast<int>(blockIdx.x) * gather_threads + static_cast<int>(threadIdx.x)) * 8;
+      (static_cast<int>(blockIdx.y) * gather_threads + static_cast<int>(threadIdx.x)) * 8;
   if (first >= inputs) return;
-  const unsigned short* row = from + static_cast<std::size_t>(blockIdx.y) * source_inputs;
+  const unsigned short* row = from + static_cast<std::size_t>(blockIdx.x) * source_inputs;
   std::uint32_t words[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -26,7 +27,7 @@ __global__ void gather_rows(const unsigned short* from, const int* order, int so
     words[i] = low < 0 ? 0U : load_global(row + low);
     words[i] |= (high < 0 ? 0U : static_cast<std::uint32_t>(load_global(row + high))) << 16;
   }
-  store_global(reinterpret_cast<uint4*>(to + static_cast<std::size_t>(blockIdx.y) * inputs + first),
+  store_global(reinterpret_cast<uint4*>(to + static_cast<std::size_t>(blockIdx.x) * inputs + first),
                make_uint4(words[0], words[1], words[2], words[3]));
 }
 
@@ -64,8 +65,8 @@ void gather_inputs(stream& on, const lane_weights& weights, dtype type, const vo
     throw input_error("gather_inputs: needs 16-bit activations, weights.order, and a token");
   }
   const launch_shape shape{
-      dim3(static_cast<unsigned>((weights.inputs / 8 + gather_threads - 1) / gather_threads),
-           static_cast<unsigned>(tokens)),
+      dim3(static_cast<unsigned>(tokens),
+           static_cast<unsigned>((weights.inputs / 8 + gather_threads - 1) / gather_threads)),
       dim3(gather_threads)};
   launch(on, shape, gather_rows, static_cast<const unsigned short*>(activations), weights.order,
          weights.source_inputs, weights.inputs, static_cast<unsigned short*>(gathered));

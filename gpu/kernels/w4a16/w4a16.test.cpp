@@ -246,6 +246,21 @@ TEST_CASE("4-bit weights written out are the dequantized weights, rounded") {
   }
 }
 
+// A launch's shape is checked when it is queued: running it would take the emulator long.
+TEST_CASE("inputs are put in order of more tokens than a grid is high") {
+  constexpr int tokens = 70'000;
+  device_array<std::uint16_t> activations(tokens * 16);
+  device_array<std::uint16_t> gathered(tokens * 16);
+  device_array<std::int32_t> order(16);
+  stream s;
+  order.fill_zero(s);
+  lane_weights weights;
+  weights.order = order.data();
+  weights.inputs = weights.source_inputs = 16;
+  CHECK_NOTHROW(
+      gather_inputs(s, weights, dtype::float16, activations.data(), tokens, gathered.data()));
+}
+
 TEST_CASE("4-bit products refuse what does not fit, by name") {
   stored_sample stored(11);
   stored.make_awq(64, 256, 128);
