@@ -13,6 +13,7 @@
 #include "web/gateway/identities.hpp"
 #include "web/gateway/net/server.hpp"
 #include "web/gateway/page/page.hpp"
+#include "web/gateway/preparer.hpp"
 #include "web/gateway/recent_rates.hpp"
 #include "web/gateway/routes.hpp"
 #include "web/gateway/socket_session.hpp"
@@ -63,10 +64,15 @@ class gateway::core {
       recorder_.emplace(options_.record_trace, model.block_size, log_);
     }
     hub_.emplace(std::move(model), engine_, std::move(clocks), metrics_,
-                 recorder_ ? &*recorder_ : nullptr);
+                 recorder_ ? &*recorder_ : nullptr, &preparer_);
     add_routes();
     server_.emplace(options_.network, application());
   }
+
+  // The preparer's thread may post until it has ended.
+  ~core() { preparer_.stop(); }
+  core(const core&) = delete;
+  core& operator=(const core&) = delete;
 
   void start() {
     server_->start();
@@ -94,6 +100,8 @@ class gateway::core {
     server_->post([this] {
       // Listening goes on: to a closed port, a client could not be told why.
       if (std::exchange(draining_, true)) return;
+      // The engine would refuse them when they are ready.
+      hub_->fail_preparing(api::overloaded("the server is shutting down"));
       engine_.drain();
       server_->after(options_.shutdown_timeout, [this] { end("the server is shutting down"); });
       end_if_drained();
@@ -181,6 +189,8 @@ class gateway::core {
   void add_pages();
   void add_generations();
   void add_words();
+  void tokenize(asked request, answer_channel channel);
+  std::string tokens_answer(const api::tokenize_request& what) const;
 
   // Sends a whole response with the request's common headers.
   static void send(answer_channel& channel, net::response whole) {
@@ -196,16 +206,17 @@ class gateway::core {
 
   void generate(asked request, answer_channel channel, api::generation_request what) {
     check_open();
-    auto share = enter(client_of(request));
-    const std::string model = what.model;
-    const api::endpoint_kind endpoint = what.endpoint;
+    channel.share = enter(client_of(request));
     net::responder to = channel.to;
-    const std::uint64_t number =
-        hub_->start(std::move(what), [&](request_id first, const generation& of) {
-          const auto identity = identities_.make(endpoint, first, model);
+    const std::uint64_t number = hub_->start(
+        std::move(what),
+        [this, channel](request_id first, const generation& of) mutable {
+          const auto identity = identities_.make(of.request.endpoint, first, of.request.model);
           channel.headers.set("X-Request-Id", identity.id);
-          channel.share = std::move(share);
           return http_answer(std::move(channel), identity, of);
+        },
+        [channel](const api::api_error& why) mutable {
+          channel.to.send(error_response(why, channel.headers));
         });
     to.on_close([this, number] {
       hub_->cancel(number);
@@ -259,7 +270,8 @@ class gateway::core {
   }
 
   void end_if_drained() {
-    if (draining_ && hub_->live() == 0) close("the server is shutting down");
+    if (draining_ && hub_->live() == 0 && preparer_.live() == 0)
+      close("the server is shutting down");
   }
   void end(const std::string& why) {
     draining_ = true;
@@ -289,6 +301,7 @@ class gateway::core {
   recent_rates rates_;
   route_table routes_;
   std::optional<recorder> recorder_;
+  preparer preparer_{[this](std::function<void()> work) { server_->post(std::move(work)); }};
   std::optional<hub> hub_;
   actors::event_batch latest_;
   std::string engine_problem_;
@@ -378,15 +391,7 @@ void gateway::core::add_words() {
                                       "model_not_found");
                }});
   routes_.add({"POST", "/tokenize", true, [this, served](asked request, answer_channel channel) {
-                 const served_model& model = served();
-                 auto what = api::parse_tokenize(request.body, model.limits);
-                 const auto tokens = api::tokenize(what.input, *model.words, model.chat.get(),
-                                                   model.limits, hub_->clocks().unix_seconds());
-                 std::vector<std::string> texts;
-                 for (const token_id t : tokens.front()) texts.emplace_back(model.words->piece(t));
-                 send(channel, json_response(api::tokenize_answer(
-                                   tokens.front(), model.limits.max_model_len,
-                                   what.return_token_strs ? &texts : nullptr)));
+                 tokenize(request, std::move(channel));
                }});
   routes_.add({"POST", "/detokenize", true, [served](asked request, answer_channel channel) {
                  const served_model& model = served();
@@ -394,6 +399,33 @@ void gateway::core::add_words() {
                  send(channel, json_response(api::detokenize_answer(model.words->decode_text(
                                    what.tokens, {.skip_special = false}))));
                }});
+}
+
+void gateway::core::tokenize(asked request, answer_channel channel) {
+  auto what = api::parse_tokenize(request.body, hub_->model().limits);
+  const std::size_t bytes = api::prompt_bytes(what.input);
+  if (bytes < long_prompt_bytes) return send(channel, json_response(tokens_answer(what)));
+  preparer_.run(
+      bytes, [this, what = std::move(what)] { return tokens_answer(what); },
+      [this, channel = std::move(channel)](outcome<std::string> body) mutable {
+        if (const auto* why = std::get_if<api::api_error>(&body)) {
+          channel.to.send(error_response(*why, channel.headers));
+        } else {
+          send(channel, json_response(std::get<std::string>(std::move(body))));
+        }
+        end_if_drained();
+      });
+}
+
+// Any thread.
+std::string gateway::core::tokens_answer(const api::tokenize_request& what) const {
+  const served_model& model = hub_->model();
+  const auto tokens = api::tokenize(what.input, *model.words, model.chat.get(), model.limits,
+                                    hub_->clocks().unix_seconds());
+  std::vector<std::string> texts;
+  for (const token_id t : tokens.front()) texts.emplace_back(model.words->piece(t));
+  return api::tokenize_answer(tokens.front(), model.limits.max_model_len,
+                              what.return_token_strs ? &texts : nullptr);
 }
 
 void gateway::core::add_pages() {

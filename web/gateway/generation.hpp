@@ -39,6 +39,8 @@ class listener {
 /// Times of one request in seconds of one clock.
 struct request_times {
   double arrived_s = 0;
+  /// From the arrival until the engine was told: a duration.
+  double preparation_s = 0;
   double first_token_s = 0;
 };
 
@@ -47,10 +49,11 @@ struct generation {
   std::vector<api::prepared_prompt> prompts;
   /// The engine's names of the prompts, in order.
   std::vector<request_id> ids;
+  /// Null while the prompts are being prepared.
   std::unique_ptr<listener> hears;
 
   request_times times;
-  /// Queue time of the first prompt.
+  /// Queue time of the first prompt, preparation included.
   double queued_s = 0;
   bool scheduled = false;
   std::int32_t accepted = 0;  ///< prompts in the queue

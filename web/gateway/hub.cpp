@@ -30,14 +30,15 @@ api::token_info info_of(const served_model& model, const generation& of, const t
 }  // namespace
 
 hub::hub(served_model model, engine_link& engine, hub_clocks clocks, metrics& counts,
-         recorder* record)
+         recorder* record, preparer* worker)
     : model_(std::move(model)),
       engine_(engine),
       clocks_(std::move(clocks)),
       counts_(counts),
-      record_(record) {}
+      record_(record),
+      worker_(worker) {}
 
-std::uint64_t hub::start(api::generation_request request, const make_listener& make) {
+std::uint64_t hub::start(api::generation_request request, make_listener make, refuser refuse) {
   auto of = std::make_unique<generation>();
   of->times.arrived_s = clocks_.seconds();
   if (request.wants_prompt_logprobs()) {
@@ -48,30 +49,78 @@ std::uint64_t hub::start(api::generation_request request, const make_listener& m
   if (model_.words == nullptr) {
     throw api::server_error("the served model has no tokenizer");
   }
-  of->prompts = api::prepare(request, *model_.words, model_.chat.get(), model_.limits,
-                             clocks_.unix_seconds());
-  of->request = std::move(request);
-  of->last_token.assign(of->prompts.size() * static_cast<std::size_t>(of->request.n), -1);
-  if (const auto& how = of->request.sampling; !how.stop.empty()) {
-    of->stop_search.assign(of->last_token.size(), {*model_.words, how});
-  }
   const std::uint64_t number = next_number_++;
-  std::vector<request_spec> specs;
-  for (std::size_t p = 0; p < of->prompts.size(); ++p) {
-    const request_id id{next_id_++};
-    of->ids.push_back(id);
-    of->usage.prompt_tokens += std::ssize(*of->prompts[p].tokens);
-    places_.emplace(id.raw(), place{number, p});
-    specs.push_back(spec_of(*of, p, id));
-    if (record_ != nullptr) record_->arrived(specs.back(), of->times.arrived_s);
+  if (worker_ != nullptr && api::prompt_bytes(request) >= long_prompt_bytes) {
+    prepare_later(number, std::move(of), std::move(request),
+                  {.make = std::move(make), .refuse = std::move(refuse)});
+  } else {
+    ready_request ready = prepare(std::move(request));
+    live_.emplace(number, std::move(of));
+    begin(number, std::move(ready), make);
   }
-  of->hears = make(of->ids.front(), *of);
-  of->hears->usage_so_far = &of->usage;
-  counts_.started(*of);
-  if (live_.empty()) heard_s_ = of->times.arrived_s;
-  live_.emplace(number, std::move(of));
-  engine_.submit(std::move(specs));
   return number;
+}
+
+hub::ready_request hub::prepare(api::generation_request request) const {
+  ready_request ready{std::move(request), {}};
+  ready.prompts = api::prepare(ready.request, *model_.words, model_.chat.get(), model_.limits,
+                               clocks_.unix_seconds());
+  return ready;
+}
+
+void hub::prepare_later(std::uint64_t number, std::unique_ptr<generation> of,
+                        api::generation_request request, asker who) {
+  const std::size_t bytes = api::prompt_bytes(request);
+  // introduce() needs all but the prompts meanwhile.
+  auto prompts = std::exchange(request.prompts, {});
+  of->request = request;
+  request.prompts = std::move(prompts);
+  who.job = worker_->run(
+      bytes, [this, request = std::move(request)]() mutable { return prepare(std::move(request)); },
+      [this, number](outcome<ready_request> ready) { go_on(number, std::move(ready)); });
+  if (record_ != nullptr) record_->starts(of->times.arrived_s);
+  live_.emplace(number, std::move(of));
+  preparing_.emplace(number, std::move(who));
+}
+
+void hub::go_on(std::uint64_t number, outcome<ready_request> ready) {
+  if (const auto* why = std::get_if<api::api_error>(&ready)) return fail(number, *why);
+  const auto who = preparing_.extract(number);
+  begin(number, std::get<ready_request>(std::move(ready)), who.mapped().make);
+}
+
+void hub::begin(std::uint64_t number, ready_request ready, const make_listener& make) {
+  generation& of = *live_.at(number);
+  of.request = std::move(ready.request);
+  of.prompts = std::move(ready.prompts);
+  of.last_token.assign(of.prompts.size() * static_cast<std::size_t>(of.request.n), -1);
+  if (const auto& how = of.request.sampling; !how.stop.empty()) {
+    of.stop_search.assign(of.last_token.size(), {*model_.words, how});
+  }
+  const double now_s = clocks_.seconds();
+  of.times.preparation_s = now_s - of.times.arrived_s;
+  if (places_.empty()) heard_s_ = now_s;
+  std::vector<request_spec> specs;
+  for (std::size_t p = 0; p < of.prompts.size(); ++p) {
+    const request_id id{next_id_++};
+    of.ids.push_back(id);
+    of.usage.prompt_tokens += std::ssize(*of.prompts[p].tokens);
+    places_.emplace(id.raw(), place{number, p});
+    specs.push_back(spec_of(of, p, id));
+    if (record_ != nullptr) record_->arrived(specs.back(), of.times.arrived_s);
+  }
+  of.hears = make(of.ids.front(), of);
+  of.hears->usage_so_far = &of.usage;
+  counts_.started(of);
+  engine_.submit(std::move(specs));
+}
+
+void hub::introduce(std::uint64_t number) {
+  const auto who = preparing_.find(number);
+  if (who == preparing_.end()) return;
+  generation& of = *live_.at(number);
+  of.hears = who->second.make(request_id{next_id_++}, of);
+  of.hears->usage_so_far = &of.usage;
 }
 
 request_spec hub::spec_of(const generation& of, std::size_t prompt, request_id id) const {
@@ -108,10 +157,16 @@ void hub::fail_all(const api::api_error& why) {
   while (!live_.empty()) fail(live_.begin()->first, why);
 }
 
+void hub::fail_preparing(const api::api_error& why) {
+  while (!preparing_.empty()) fail(preparing_.begin()->first, why);
+}
+
 // The names go too: what the engine still tells of them is of no interest.
 void hub::drop(std::uint64_t number) {
   const auto found = live_.find(number);
   for (const request_id id : found->second->ids) places_.erase(id.raw());
+  const auto who = preparing_.extract(number);
+  if (who) worker_->forget(who.mapped().job);
   // A listener may end the connection that owns it: it goes last.
   const auto keep = std::move(found->second);
   live_.erase(found);
@@ -125,12 +180,16 @@ void hub::fail(std::uint64_t number, const api::api_error& why) {
     if (places_.contains(id.raw())) engine_.cancel(id);
   }
   counts_.failed(of);
-  of.hears->failed(why);
+  if (of.hears != nullptr) {
+    of.hears->failed(why);
+  } else {
+    preparing_.at(number).refuse(why);
+  }
   drop(number);
 }
 
 bool hub::is_stuck(double limit_s) const {
-  return !live_.empty() && clocks_.seconds() - heard_s_ > limit_s;
+  return !places_.empty() && clocks_.seconds() - heard_s_ > limit_s;
 }
 
 void hub::hear(const actors::event_batch& events) {
@@ -185,7 +244,8 @@ void hub::hear_finish(const finish_event& end) {
   const std::int32_t index = of.index_of(where.prompt, end.sample);
   if (end.cached_tokens.raw() >= 0 && !of.scheduled) {
     of.scheduled = true;
-    of.queued_s = static_cast<double>((end.admitted_at - end.submitted_at).raw()) * 1e-6;
+    of.queued_s = of.times.preparation_s +
+                  static_cast<double>((end.admitted_at - end.submitted_at).raw()) * 1e-6;
   }
   if (end.sample == 0) of.usage.cached_tokens += std::max(0, end.cached_tokens.raw());
   of.hears->ended(index, ending_of(end.why, of, index));

@@ -29,6 +29,7 @@ struct sample_progress {
 /// One prompt under way.
 struct live_prompt {
   double arrived_s = 0;
+  double preparation_s = 0;
   std::int32_t prompt_tokens = 0;
   std::int32_t max_tokens = 0;
   std::uint32_t replica = 0;
@@ -173,7 +174,7 @@ void metrics::state::observe(engine_series& to, const live_prompt& of,
   to.generation_length.Observe(sample.tokens);
   to.max_tokens.Observe(of.max_tokens);
   to.end_to_end.Observe(now_s - of.arrived_s);
-  to.queue.Observe(seconds(end.admitted_at - end.submitted_at));
+  to.queue.Observe(of.preparation_s + seconds(end.admitted_at - end.submitted_at));
   to.prefill.Observe(seconds(sample.first_token_at - end.admitted_at));
   to.decode.Observe(decode);
   to.inference.Observe(seconds(sample.last_token_at - end.admitted_at));
@@ -228,6 +229,7 @@ void metrics::started(const generation& of) {
   for (std::size_t p = 0; p < of.ids.size(); ++p) {
     live_prompt prompt;
     prompt.arrived_s = of.times.arrived_s;
+    prompt.preparation_s = of.times.preparation_s;
     prompt.prompt_tokens = static_cast<std::int32_t>(of.prompts[p].tokens->size());
     prompt.max_tokens = of.prompts[p].max_tokens.raw();
     prompt.samples.resize(static_cast<std::size_t>(of.request.n));

@@ -14,7 +14,8 @@
 // Times: TTFT, ITL and E2E are the front end's, from the request's arrival before
 // tokenizing. Queue = submitted to first admission, prefill = admission to first token,
 // decode = first to last token, inference = admission to last token, TPOT = decode / (tokens
-// - 1): all by the scheduler's clock. Never mixed in one difference.
+// - 1): all by the scheduler's clock. Never mixed in one difference. Queue has the front end's
+// time of preparing added to it.
 //
 // Lives on the network thread.
 #pragma once

@@ -54,6 +54,10 @@ recorder::~recorder() {
   close();
 }
 
+void recorder::starts(double now_s) {
+  if (!start_s_) start_s_ = now_s;
+}
+
 void recorder::arrived(const request_spec& spec, double now_s) {
   if (!out_.is_open() || spec.prompt == nullptr) return;
   if (live_.size() >= live_max) {
@@ -63,7 +67,7 @@ void recorder::arrived(const request_spec& spec, double now_s) {
     }
     return;
   }
-  if (!start_s_) start_s_ = now_s;
+  starts(now_s);
   heard_s_ = std::max(heard_s_, now_s);
   live_request of;
   of.line.arrival = to_micros(now_s - *start_s_);

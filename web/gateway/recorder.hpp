@@ -37,6 +37,9 @@ class recorder {
   recorder(const recorder&) = delete;
   recorder& operator=(const recorder&) = delete;
 
+  /// Arrivals count from the first call, or from the first request: for requests that will
+  /// be known later than others that came after them.
+  void starts(double now_s);
   /// `spec` has its prompt's tokens and the keys of its full blocks.
   void arrived(const request_spec& spec, double now_s);
   void heard(const actors::event_batch& events, double now_s);

@@ -98,6 +98,20 @@ TEST_CASE("what was served reads back as a trace, by arrival") {
   CHECK(faults.lines.empty());
 }
 
+TEST_CASE("a request that is known later than one that came after it keeps its arrival") {
+  const traces::temp_file file;
+  recorder record{file.path(), block_size, {}};
+  record.starts(10);
+  record.arrived(spec_of(1, {1, 2}), 12);
+  record.arrived(spec_of(2, {3, 4, 5}), 10);
+  record.close();
+  const traces::trace read = traces::read_trace(file.path());
+  REQUIRE(read.requests.size() == 2);
+  CHECK(read.name_of(0) == "2");
+  CHECK(read.requests[0].arrival == micros{0});
+  CHECK(read.requests[1].arrival == micros{2'000'000});
+}
+
 TEST_CASE("equal beginnings have equal ids, and nothing else has") {
   const traces::temp_file file;
   recorder record{file.path(), block_size, {}};

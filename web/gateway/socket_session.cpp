@@ -126,13 +126,23 @@ void socket_session::create(const api::client_event& event) {
   const bool is_named = !event.id.empty();
   const response_key key{is_named, is_named ? event.id : std::to_string(unnamed_++)};
   running& slot = running_[key];
+  // Without the body: what is asked may be known for long before it begins.
+  api::client_event asked;
+  asked.id = event.id;
+  asked.id_field = event.id_field;
   try {
-    const std::string model = request.model;
-    slot.number = hub_.start(std::move(request), [&](request_id first, const generation& of) {
-      auto answer = std::make_unique<socket_answer>(*this, key, event, identify_(first, model), of);
-      slot.answer = answer.get();
-      return answer;
-    });
+    slot.number = hub_.start(
+        std::move(request),
+        [this, key, asked](request_id first, const generation& of) {
+          const auto identity = identify_(first, of.request.model);
+          auto answer = std::make_unique<socket_answer>(*this, key, asked, identity, of);
+          running_.at(key).answer = answer.get();
+          return answer;
+        },
+        [this, key, asked](const api::api_error& why) {
+          send(api::error_event(why, asked.id, asked.id_field));
+          over(key);
+        });
   } catch (...) {
     running_.erase(key);
     gate_.leave();
@@ -147,6 +157,8 @@ void socket_session::cancel(const std::string& id) {
   if (found == running_.end()) {
     throw api::not_found("no response named '" + id + "' is under way here", "id");
   }
+  // One that has not begun ends like one that has not been accepted.
+  if (found->second.answer == nullptr) hub_.introduce(found->second.number);
   const running which = found->second;
   which.answer->cancelled();
   hub_.cancel(which.number);
@@ -169,7 +181,9 @@ bool socket_session::is_congested() {
 
 void socket_session::send_held() {
   waits_ = false;
-  for (auto& [key, which] : running_) which.answer->send_held();
+  for (auto& [key, which] : running_) {
+    if (which.answer != nullptr) which.answer->send_held();
+  }
 }
 
 void socket_session::closed(const net::close_event&) {

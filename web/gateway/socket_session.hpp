@@ -47,7 +47,7 @@ class socket_session final : public net::websocket_session {
   using response_key = std::pair<bool, std::string>;
   struct running {
     std::uint64_t number = 0;
-    socket_answer* answer = nullptr;
+    socket_answer* answer = nullptr;  ///< none while the prompt is being prepared
   };
 
   void create(const api::client_event& event);

@@ -48,6 +48,25 @@ std::size_t bytes_of(const nlohmann::ordered_json& messages) {
   return bytes;
 }
 
+// Every value costs something, however little it says. Bodies bound the nesting.
+std::size_t bytes_within(const nlohmann::ordered_json& value) {
+  if (value.is_string()) return value.get_ref<const std::string&>().size();
+  std::size_t bytes = sizeof(token_id);
+  if (value.is_structured()) {
+    for (const auto& part : value) bytes += bytes_within(part);
+  }
+  return bytes;
+}
+
+std::size_t bytes_of(const prompt_input& prompt) {
+  if (const auto* ids = std::get_if<std::vector<token_id>>(&prompt)) {
+    return ids->size() * sizeof(token_id);
+  }
+  if (const auto* text = std::get_if<std::string>(&prompt)) return text->size();
+  const auto& talk = std::get<conversation>(prompt);
+  return bytes_within(talk.messages) + bytes_within(talk.variables);
+}
+
 std::vector<token_id> render(const conversation& talk, const model::tokenizer& words,
                              const model::chat_template* chat, std::optional<std::int64_t> now_s) {
   if (chat == nullptr) throw input_error("the model has no chat template");
@@ -134,6 +153,13 @@ void check_queue_holds(const std::vector<std::vector<token_id>>& prompts,
 }
 
 }  // namespace
+
+std::size_t prompt_bytes(const generation_request& request) {
+  std::size_t bytes = 0;
+  for (const prompt_input& prompt : request.prompts) bytes += bytes_of(prompt);
+  for (const std::string& word : request.bad_words) bytes += word.size();
+  return bytes;
+}
 
 std::vector<std::vector<token_id>> tokenize(const generation_request& request,
                                             const model::tokenizer& words,

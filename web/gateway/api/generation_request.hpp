@@ -5,6 +5,7 @@
 //   // one submission for each prompt, each with request.n samples
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -83,6 +84,9 @@ struct prepared_prompt {
   /// What an echo says; empty where none is wanted.
   std::string text;
 };
+
+/// Bytes of the prompts and of what else prepare() reads, about: what its time grows with.
+[[nodiscard]] std::size_t prompt_bytes(const generation_request& request);
 
 /// The tokens of each prompt. Nothing that comes with a conversation becomes a control
 /// token; a completion's text may spell them, as with vLLM. `chat` may be null where no
