@@ -77,16 +77,7 @@ gemm_needs dense_gemm_needs(const dense_product& product) {
 void dense_gemm(stream& on, const dense_product& p) {
   check_workspace(p.workspace, dense_gemm_needs(p), "dense_gemm");
   if (takes_library(p) && launch_library(on, p)) return;
-  tile_arguments t;
-  t.activations = p.activations;
-  t.weights = p.weights;
-  t.inputs = p.inputs;
-  t.group = p.inputs;
-  t.output.values = p.output;
-  t.output.as_float = p.output_type == dtype::float32;
-  t.output.bias = p.bias;
-  t.output.rows = p.tokens;
-  t.output.columns = p.outputs;
+  tile_arguments t = arguments_of(p);
   t.output.stride = stride_of(p);
   if (p.type == dtype::float16) {
     launch_tiles<dense_operand<__half>>(on, t, plan_of(p), p.workspace);

@@ -4,6 +4,7 @@
 #include "gpu/kernels/dense_gemm/tile_gemm.cuh"
 #include "gpu/kernels/dense_gemm/tile_plan.hpp"
 #include "gpu/runtime/launch.hpp"
+#include "gpu/types.hpp"
 
 namespace octavo::gpu {
 
@@ -32,6 +33,22 @@ tile_arguments rows_of(const tile_arguments& t, int row0, int rows) {
   if (t.more_scales != nullptr) part.more_scales += skipped * t.more_scales_stride;
   part.output.rows = rows;
   return part;
+}
+
+/// What products of all forms tell of their operands alike, the output without gaps.
+template <class Product>
+tile_arguments arguments_of(const Product& p) {
+  tile_arguments t;
+  t.activations = p.activations;
+  t.weights = p.weights;
+  t.inputs = p.inputs;
+  t.group = p.inputs;
+  t.output.values = p.output;
+  t.output.as_float = p.output_type == dtype::float32;
+  t.output.bias = p.bias;
+  t.output.rows = p.tokens;
+  t.output.columns = t.output.stride = p.outputs;
+  return t;
 }
 
 /// Fills in the plan's part of the arguments and launches all rows.

@@ -87,16 +87,7 @@ bool launch_library(stream& on, const fp8_product& p) {
 
 template <class T>
 void launch_tiles_of(stream& on, const fp8_product& p) {
-  tile_arguments t;
-  t.activations = p.activations;
-  t.weights = p.weights;
-  t.inputs = p.inputs;
-  t.group = p.inputs;
-  t.output.values = p.output;
-  t.output.as_float = p.output_type == dtype::float32;
-  t.output.bias = p.bias;
-  t.output.rows = p.tokens;
-  t.output.columns = t.output.stride = p.outputs;
+  tile_arguments t = arguments_of(p);
   if (p.weight_mode == fp8_weight_scales::block) {
     t.scales = p.weight_scales;
     t.more_scales = p.activation_scales;
