@@ -270,7 +270,8 @@ TEST_CASE("a rank that fails between its peers' graphs leaves none of them waiti
 }
 
 TEST_CASE("bfloat16 activations cost eight times the rounding of float16") {
-  const auto name = GENERATE(as<std::string>{}, "llama3", "gemma3");
+  const auto name = GENERATE(as<std::string>{}, "llama3", "gemma3", "awq_group32",
+                             "gptq8_v1_group32", "compressed_int4");
   check_logits(name, 0.064, {.type = dtype::bfloat16});
 }
 

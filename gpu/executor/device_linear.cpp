@@ -204,7 +204,7 @@ lane_product device_linear::product_of(const lanes& of, const product_context& w
   p.weights = of.view;
   p.bias = bias_.data();
   p.tokens = tokens;
-  p.type = with.type;
+  p.type = p.output_type = with.type;
   p.workspace = with.workspace;
   p.multiprocessors = with.multiprocessors;
   p.batch_invariant = with.batch_invariant;

@@ -74,9 +74,10 @@ void refuse_what_is_ignored(const sim::engine_flags& flags, const machine_flags&
   }
 }
 
-// Blocks for what all sequences may come to, within the memory that is given.
+// Blocks for what all sequences may come to, one of them while it reads its prompt, within the
+// memory that is given.
 std::int64_t blocks_of(const local_model& local, const sim::engine_flags& flags,
-                       const machine_flags& machine, std::int32_t sequences) {
+                       const machine_flags& machine, const engine_config& engine) {
   const model::model_config& model = local.source->config();
   if (flags.num_gpu_blocks_override > 0) return flags.num_gpu_blocks_override;
   const auto ranks = static_cast<int>(flags.tensor_parallel_size);
@@ -92,7 +93,15 @@ std::int64_t blocks_of(const local_model& local, const sim::engine_flags& flags,
       fitted ? model.max_positions
              : sim::parse_count(flags.max_model_len, "--max-model-len", "auto");
   if (length <= 0) return fits;
-  return std::min(fits, sequences * model::pool_blocks_at(layout, length));
+  const std::int64_t budget =
+      flags.max_num_batched_tokens > 0 ? flags.max_num_batched_tokens : usual_step_tokens;
+  const auto blocks_at = [&](std::int64_t chunk) {
+    const auto tokens = [](std::int64_t n) { return token_count{static_cast<std::int32_t>(n)}; };
+    return std::int64_t{blocks_peak(engine, tokens(std::min<std::int64_t>(length, 1 << 30)),
+                                    tokens(std::min({chunk, length, std::int64_t{1} << 30})))
+                            .raw()};
+  };
+  return std::min(fits, (engine.max_num_seqs - 1) * blocks_at(1) + blocks_at(budget));
 }
 
 }  // namespace
@@ -161,8 +170,8 @@ engine_config local_engine_config(const local_model& model, const sim::engine_fl
   const bool slides =
       std::ranges::any_of(engine.kv_groups, [](const kv_group& g) { return g.window.raw() > 0; });
   if (slides) engine.enable_prefix_caching = false;
-  engine.num_blocks = block_count{sim::to_int32(
-      blocks_of(model, flags, machine, engine.max_num_seqs), "--num-gpu-blocks-override", 1)};
+  engine.num_blocks = block_count{
+      sim::to_int32(blocks_of(model, flags, machine, engine), "--num-gpu-blocks-override", 1)};
   sim::set_model_len(flags, config.max_positions, engine);
   sim::set_step_budget(flags, usual_step_tokens, engine);
   validate(engine);

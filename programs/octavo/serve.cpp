@@ -184,6 +184,23 @@ void finish_options(serve_options& o, gateway::served_model& model) {
   model.limits.served_model_names = o.served_names;
 }
 
+/// Ends the process at a signal, while nothing is served yet that could be drained. Threads
+/// that are made meanwhile must have the signals blocked, so one waits for them.
+class ends_while_loading {
+ public:
+  explicit ends_while_loading(const sigset_t& signals)
+      : watcher_([signals](const std::stop_token& loaded) {
+          constexpr timespec a_moment{0, 20'000'000};
+          while (!loaded.stop_requested()) {
+            const int signal = sigtimedwait(&signals, nullptr, &a_moment);
+            if (signal > 0) std::_Exit(128 + signal);
+          }
+        }) {}
+
+ private:
+  std::jthread watcher_;
+};
+
 /// Time for the threads to end after they were told to stop.
 constexpr int stopping_s_max = 10;
 
@@ -220,9 +237,11 @@ int serve(serve_options& o, std::ostream& out, std::ostream& err) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // The log has the time that it took.
   if (!o.quiet) o.machine.hears_loading = show_loading(err, false);
-  prepared_engine ready = o.machine.device == "sim"
-                              ? prepare_simulated(o.model, o.engine, o.simulated)
-                              : prepare_local(o.model, o.engine, o.machine);
+  prepared_engine ready = [&] {
+    const ends_while_loading watch{signals};
+    return o.machine.device == "sim" ? prepare_simulated(o.model, o.engine, o.simulated)
+                                     : prepare_local(o.model, o.engine, o.machine);
+  }();
   finish_options(o, ready.model);
   ready.model.secret = random_secret();
   const engine_config config = ready.config;

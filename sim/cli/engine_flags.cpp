@@ -45,7 +45,7 @@ void add_policy(CLI::App& app, engine_flags& o) {
   g.add("--policy", o.policy, "continuous, prefill_first, reserve or static");
   g.add("--kv-layout", o.kv_layout, "paged, or contiguous: max-model-len for each sequence");
   g.add("--run-ahead", o.run_ahead,
-        "plan a step while one runs: 0 or 1; auto: 1 with --device cuda, else 0")
+        "plan a step while one runs: 0 or 1; auto: 1 on GPUs, emulated ones too, else 0")
       ->check(CLI::Range(0, 1))
       ->default_str("auto");
   g.add("--watermark", o.watermark_blocks, "blocks kept free when admitting");
