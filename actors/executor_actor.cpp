@@ -19,8 +19,6 @@ executor_shell::executor_shell(caf::actor_config& config, std::unique_ptr<execut
 executor_shell::behavior_type executor_shell::make_behavior() {
   return {
       [this](step_atom, const step_ptr& plan) {
-        // Meanwhile a step that was planned ahead lies in the mailbox: it starts as soon as
-        // this one's result is sent, whatever the scheduler does with that.
         core_->submit(plan);
         send(this, wait_atom::value);
       },

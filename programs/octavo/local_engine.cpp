@@ -95,11 +95,10 @@ std::int64_t blocks_of(const local_model& local, const sim::engine_flags& flags,
   if (length <= 0) return fits;
   const std::int64_t budget =
       flags.max_num_batched_tokens > 0 ? flags.max_num_batched_tokens : usual_step_tokens;
-  const auto blocks_at = [&](std::int64_t chunk) {
-    const auto tokens = [](std::int64_t n) { return token_count{static_cast<std::int32_t>(n)}; };
-    return std::int64_t{blocks_peak(engine, tokens(std::min<std::int64_t>(length, 1 << 30)),
-                                    tokens(std::min({chunk, length, std::int64_t{1} << 30})))
-                            .raw()};
+  const auto longest = static_cast<std::int32_t>(std::min<std::int64_t>(length, 1 << 30));
+  const auto blocks_at = [&](std::int64_t most) {
+    const auto chunk = static_cast<std::int32_t>(std::min<std::int64_t>(most, longest));
+    return std::int64_t{blocks_peak(engine, token_count{longest}, token_count{chunk}).raw()};
   };
   return std::min(fits, (engine.max_num_seqs - 1) * blocks_at(1) + blocks_at(budget));
 }
